@@ -1,0 +1,52 @@
+# The ways to work on Hansa. `make demo` and `make test` set up everything that they need.
+PYTHON ?= python3
+BIN := .venv/bin
+T ?= tests/unit tests/integration
+
+.PHONY: setup demo test unit check format lock bench soak clean
+
+setup: .venv/ready
+	@tools/system-packages
+	@$(BIN)/hansa local binaries
+
+.venv/ready: pyproject.toml requirements/dev.txt
+	@echo "setting up .venv"
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+demo: setup  ## two real clusters, a Deployment in each, and what kubectl shows of them
+	@PATH="$(CURDIR)/$(BIN):$$PATH" tools/demo
+
+test: setup  ## everything; T=path[::name] runs a part
+	@$(BIN)/pytest $(T)
+
+unit: .venv/ready  ## what needs no cluster
+	@$(BIN)/pytest -q tests/unit
+
+check: .venv/ready  ## format, lint, types, layers
+	@$(BIN)/ruff format --check src tests tools
+	@$(BIN)/ruff check src tests tools
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-cache
+
+format: .venv/ready
+	@$(BIN)/ruff format src tests tools
+	@$(BIN)/ruff check --fix src tests tools
+
+lock: .venv/ready  ## pin the newest versions of all dependencies
+	@$(BIN)/pip install --quiet uv
+	@$(BIN)/uv pip compile pyproject.toml --group dev --group bench --universal --generate-hashes --upgrade \
+		--no-header --no-annotate --python-version 3.11 --quiet --output-file requirements/dev.txt
+
+bench: setup
+	@$(BIN)/python -m pytest -s tests/bench
+
+soak: setup
+	@$(BIN)/python -m pytest -s tests/soak
+
+clean:
+	@test ! -x $(BIN)/hansa || $(BIN)/hansa local down --all
+	@rm -rf .venv dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@find src tests tools -name __pycache__ -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""The controller machine, without a word of the domain: informers, queue, controllers, manager."""
