@@ -1,0 +1,115 @@
+"""The certificates of a cluster: an authority and what it signs. Pure: bytes in, bytes out; files are the caller's."""
+
+import ipaddress
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+LIFETIME = timedelta(days=3650)
+# Clocks of two machines differ a little: what was just signed must be valid everywhere.
+BACKDATED = timedelta(minutes=5)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class KeyPair:
+    """A key and the certificate (or public key) that belongs to it, as PEM."""
+
+    certificate: bytes
+    key: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """Who a certificate is for; with names, it is a server's, otherwise a client's."""
+
+    common_name: str
+    organizations: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+
+
+def authority(common_name: str, now: datetime) -> KeyPair:
+    """A new certificate authority."""
+    key = _new_key()
+    name = _name(Subject(common_name))
+    usage = x509.KeyUsage(True, False, False, False, False, True, True, False, False)
+    builder = (
+        _builder(name, name, key.public_key(), now)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .add_extension(usage, critical=True)
+    )
+    return KeyPair(_pem(builder.sign(key, hashes.SHA256())), _key_pem(key))
+
+
+def issue(ca: KeyPair, subject: Subject, now: datetime) -> KeyPair:
+    """A certificate for a server or a client, signed by the authority."""
+    ca_key = serialization.load_pem_private_key(ca.key, password=None)
+    assert isinstance(ca_key, ec.EllipticCurvePrivateKey)
+    issuer = x509.load_pem_x509_certificate(ca.certificate).subject
+    key = _new_key()
+    purpose = ExtendedKeyUsageOID.SERVER_AUTH if subject.names else ExtendedKeyUsageOID.CLIENT_AUTH
+    usage = x509.KeyUsage(True, False, True, False, False, False, False, False, False)
+    builder = (
+        _builder(_name(subject), issuer, key.public_key(), now)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(usage, critical=True)
+        .add_extension(x509.ExtendedKeyUsage([purpose]), critical=False)
+    )
+    if subject.names:
+        builder = builder.add_extension(x509.SubjectAlternativeName(_alternatives(subject.names)), critical=False)
+    return KeyPair(_pem(builder.sign(ca_key, hashes.SHA256())), _key_pem(key))
+
+
+def signing_pair() -> KeyPair:
+    """A bare key pair, as service account tokens are signed with."""
+    key = _new_key()
+    public = key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+    return KeyPair(public, _key_pem(key))
+
+
+def _new_key() -> ec.EllipticCurvePrivateKey:
+    return ec.generate_private_key(ec.SECP256R1())
+
+
+def _name(subject: Subject) -> x509.Name:
+    organizations = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, o) for o in subject.organizations]
+    return x509.Name([*organizations, x509.NameAttribute(NameOID.COMMON_NAME, subject.common_name)])
+
+
+def _builder(
+    name: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, now: datetime
+) -> x509.CertificateBuilder:
+    return (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(issuer)
+        .public_key(key)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - BACKDATED)
+        .not_valid_after(now + LIFETIME)
+    )
+
+
+def _alternatives(names: Iterable[str]) -> list[x509.GeneralName]:
+    return [_alternative(name) for name in names]
+
+
+def _alternative(name: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(name))
+    except ValueError:
+        return x509.DNSName(name)
+
+
+def _pem(certificate: x509.Certificate) -> bytes:
+    return certificate.public_bytes(serialization.Encoding.PEM)
+
+
+def _key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
+    )

@@ -1,0 +1,154 @@
+"""Processes that outlive the command that started them.
+
+Whose a process is stands in its own environment, so the kernel's process table is the only record: there is no pid file
+that a crash could leave wrong. A signal goes through a pidfd, so it can never reach a stranger that took over a number.
+"""
+
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+MARK = "HANSA_LOCAL_PROCESS"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Identity:
+    """Names a process: the state folder that it belongs to, the cluster ("" if shared), and what it is there."""
+
+    state: Path
+    cluster: str
+    component: str
+
+    def mark(self) -> str:
+        """What the environment of the process says."""
+        return f"{self.state}\t{self.cluster}\t{self.component}"
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A process that is there, as the kernel shows it."""
+
+    identity: Identity
+    pid: int
+    argv: tuple[str, ...]
+
+    def signal(self, number: int) -> None:
+        """Send a signal, to this process only; nothing happens if it is gone."""
+        with _pidfd(self) as fd:
+            if fd is not None:
+                signal.pidfd_send_signal(fd, number)
+
+    async def ended(self, deadline: float) -> bool:
+        """Wait until it is gone; False if it is still there after that many seconds."""
+        with _pidfd(self) as fd:
+            return fd is None or await _readable(fd, deadline)
+
+    async def stop(self, grace: float = 10.0) -> None:
+        """End it: politely, then after the grace period by force."""
+        self.signal(signal.SIGTERM)
+        # A stopped process (SIGSTOP) keeps a SIGTERM for later; let it go on, so that it can end.
+        self.signal(signal.SIGCONT)
+        if not await self.ended(grace):
+            self.signal(signal.SIGKILL)
+            await self.ended(grace)
+
+
+def spawn(
+    identity: Identity,
+    argv: Sequence[str],
+    *,
+    log: Path,
+    netns: str | None = None,
+    env: Mapping[str, str] | None = None,
+) -> Process:
+    """Start a process that stays when we end; what it prints goes to the end of the log file."""
+    enter = ("nsenter", f"--net=/run/netns/{netns}", "--") if netns else ()
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("ab") as out:
+        child = subprocess.Popen(
+            [*enter, *argv],
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            start_new_session=True,
+            cwd="/",
+            env={**os.environ, **(env or {}), MARK: identity.mark()},
+        )
+    _reap_when_ended(child)
+    return Process(identity, child.pid, tuple(argv))
+
+
+def running(state: Path) -> dict[tuple[str, str], Process]:
+    """All processes of a state folder by cluster and component."""
+    return {
+        (p.identity.cluster, p.identity.component): p for p in _marked_processes() if p.identity.state == state
+    }
+
+
+def _marked_processes() -> Iterator[Process]:
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and (process := _look_up(int(entry.name))) is not None:
+            yield process
+
+
+def _look_up(pid: int) -> Process | None:
+    """Read one process; None if it is gone, a zombie, not ours to read, or only a child that inherited the mark."""
+    with contextlib.suppress(OSError, ValueError):
+        if os.getsid(pid) != pid:
+            return None
+        for variable in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
+            if variable.startswith(MARK.encode() + b"="):
+                state, cluster, component = os.fsdecode(variable).partition("=")[2].split("\t")
+                argv = os.fsdecode(Path(f"/proc/{pid}/cmdline").read_bytes()).rstrip("\0").split("\0")
+                return Process(Identity(Path(state), cluster, component), pid, tuple(argv))
+    return None
+
+
+@contextlib.contextmanager
+def _pidfd(process: Process) -> Iterator[int | None]:
+    """A handle on the process; None if it is gone. The number is checked after it was pinned, never before."""
+    try:
+        fd = os.pidfd_open(process.pid)
+    except ProcessLookupError:
+        yield None
+        return
+    try:
+        found = _look_up(process.pid)
+        yield fd if found is not None and found.identity == process.identity else None
+    finally:
+        os.close(fd)
+
+
+async def _readable(fd: int, deadline: float) -> bool:
+    loop = asyncio.get_running_loop()
+    ready = asyncio.Event()
+    loop.add_reader(fd, ready.set)
+    try:
+        async with asyncio.timeout(deadline):
+            await ready.wait()
+    except TimeoutError:
+        return False
+    finally:
+        loop.remove_reader(fd)
+    return True
+
+
+def _reap_when_ended(child: subprocess.Popen[bytes]) -> None:
+    """A child of a long-lived caller must not stay a zombie: it is waited for when its pidfd becomes readable."""
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    fd = os.pidfd_open(child.pid)
+
+    def reap() -> None:
+        loop.remove_reader(fd)
+        os.close(fd)
+        child.wait()
+
+    loop.add_reader(fd, reap)
