@@ -1,4 +1,4 @@
-"""How long to wait after the n-th failure in a row: exponential, bounded, and jittered so that many don't come at once."""
+"""How long to wait after the n-th failure in a row: growing, bounded, and jittered so that many don't come at once."""
 
 import dataclasses
 import math
