@@ -1,0 +1,147 @@
+"""The programs that a local cluster consists of, each pinned to one version, and the two ways to get a missing one.
+
+The checksum of a release is read from its publisher: nobody has looked at the files independently to pin it here.
+"""
+
+import platform
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+KUBERNETES = "v1.35.8"
+KUBERNETES_COMMIT = "1c2e10a409eb1b03f2f28f401ce935312e20d9fb"  # what the tag v1.35.8 names
+MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}  # the others have the same name in Python and in Go
+
+
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """An operating system and a processor, in Go's words."""
+
+    os: str
+    arch: str
+
+
+def this_platform() -> Platform:
+    """The machine that this process runs on."""
+    machine = platform.machine()
+    return Platform(platform.system().lower(), MACHINES.get(machine, machine))
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """An official download; `checksums` is a file of SHA-256 sums or GitHub's JSON about the release."""
+
+    url: str
+    checksums: str
+    member: str = ""  # where the program lies in the archive; without it the download is the program
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """A Go package, the pinned module that it is built in, and what the linker writes into its variables."""
+
+    module: str
+    package: str = "."
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """A program at one version."""
+
+    name: str
+    version: str
+    build: Build
+    release: Release | None = None
+    asks_version: tuple[str, ...] = ("--version",)
+
+    @property
+    def label(self) -> str:
+        """How a person is told of it."""
+        return f"{self.name} {self.version}"
+
+    def filled(self, template: str, here: Platform) -> str:
+        """The template with this program and that platform written in."""
+        return template.format(name=self.name, version=self.version, os=here.os, arch=here.arch)
+
+
+def minor(text: str) -> str | None:
+    """The major and minor number of the first version in the text: `1.35` for `Kubernetes v1.35.8`."""
+    found = re.search(r"(?<![\w.])v?(\d+\.\d+)", text)
+    return found[1] if found else None
+
+
+def catalogue() -> Mapping[str, Binary]:
+    """Every program by its name."""
+    entries = (
+        _kubernetes("kube-apiserver"),
+        _kubernetes("kube-controller-manager"),
+        _kubernetes("kube-scheduler"),
+        _kubernetes("kubelet"),
+        _kubernetes("kube-proxy"),
+        _kubernetes("kubectl", asks_version=("version", "--client")),
+        Binary(
+            "etcd",
+            "v3.6.10",
+            Build("etcd", "go.etcd.io/etcd/server/v3"),
+            Release(
+                "https://github.com/etcd-io/etcd/releases/download/{version}/etcd-{version}-{os}-{arch}.tar.gz",
+                "https://github.com/etcd-io/etcd/releases/download/{version}/SHA256SUMS",
+                "etcd-{version}-{os}-{arch}/etcd",
+            ),
+        ),
+        Binary(
+            "kwok",
+            "v0.8.0",
+            Build("kwok", "sigs.k8s.io/kwok/cmd/kwok"),
+            Release(  # kwok publishes no file of checksums, but GitHub computes one for each asset
+                "https://github.com/kubernetes-sigs/kwok/releases/download/{version}/kwok-{os}-{arch}",
+                "https://api.github.com/repos/kubernetes-sigs/kwok/releases/tags/{version}",
+            ),
+        ),
+        Binary(
+            "helm",
+            "v3.21.4",
+            Build("helm", "helm.sh/helm/v3/cmd/helm", {"helm.sh/helm/v3/internal/version.version": "v3.21.4"}),
+            Release(
+                "https://get.helm.sh/helm-{version}-{os}-{arch}.tar.gz",
+                "https://get.helm.sh/helm-{version}-{os}-{arch}.tar.gz.sha256sum",
+                "{os}-{arch}/helm",
+            ),
+            asks_version=("version", "--short"),
+        ),
+        # The others have no official binary that fits. The last number of coredns counts the changes of our own main.
+        Binary(
+            "agnhost",
+            "v2.59",
+            Build("kubernetes", "k8s.io/kubernetes/test/images/agnhost", {"main.Version": "v2.59"}),
+        ),
+        Binary("coredns", "v1.14.7-hansa.1", Build("coredns"), asks_version=("-version",)),
+        Binary("pause", "v1.0.0", Build("pause")),
+    )
+    return {entry.name: entry for entry in entries}
+
+
+def _kubernetes(name: str, *, asks_version: tuple[str, ...] = ("--version",)) -> Binary:
+    url = "https://dl.k8s.io/{version}/bin/{os}/{arch}/{name}"
+    return Binary(
+        name,
+        KUBERNETES,
+        Build("kubernetes", f"k8s.io/kubernetes/cmd/{name}", _kubernetes_variables()),
+        Release(url, f"{url}.sha256"),
+        asks_version,
+    )
+
+
+def _kubernetes_variables() -> Mapping[str, str]:
+    """Without them servers say v0.0.0-master, and clients and kubelets refuse to talk to such a server."""
+    major, minor_number = KUBERNETES.removeprefix("v").split(".")[:2]
+    values = {
+        "gitVersion": KUBERNETES,
+        "gitMajor": major,
+        "gitMinor": minor_number,
+        "gitCommit": KUBERNETES_COMMIT,
+        "gitTreeState": "clean",
+    }
+    packages = ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
+    return {f"{package}.{name}": value for package in packages for name, value in values.items()}
