@@ -1,0 +1,347 @@
+"""The client of one API server: any resource, every verb, plain values in and out.
+
+It bounds requests in flight and honours the server's own limits; there is no rate limit of our own. Caches, retries
+after a conflict and everything else that needs a decision are left to callers.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from enum import StrEnum
+from typing import Any, Self
+from urllib.parse import urlencode
+
+import msgspec
+
+from hansa.kube import errors, objects, transport
+from hansa.kube.credentials import Credentials
+from hansa.kube.objects import Object, Page
+from hansa.kube.resource import Resource
+from hansa.kube.transport import Request, Response, Stream, Transport
+from hansa.runtime.clock import Clock, SystemClock
+
+DEADLINE = 30.0  # seconds for a request with all its waits; the API server gives up on most requests after 60
+IN_FLIGHT = 64  # requests per API server; it serves 400 reads and 200 writes at a time by default, to all clients
+PAGE = 500  # objects; what client-go asks for
+
+
+class PatchType(StrEnum):
+    """How the server reads a patch; the value is its content type."""
+
+    MERGE = "application/merge-patch+json"
+    JSON = "application/json-patch+json"
+    STRATEGIC = "application/strategic-merge-patch+json"
+    APPLY = "application/apply-patch+yaml"
+
+
+class Propagation(StrEnum):
+    """What happens to the objects that a deleted one owns."""
+
+    BACKGROUND = "Background"
+    FOREGROUND = "Foreground"
+    ORPHAN = "Orphan"
+
+
+class Client:
+    """A connection pool to one API server, and the verbs. Use it with `async with`."""
+
+    def __init__(
+        self,
+        credentials: Credentials,
+        *,
+        user_agent: str,
+        in_flight: int = IN_FLIGHT,
+        deadline: float = DEADLINE,
+        keep_managed_fields: bool = False,
+        clock: Clock | None = None,
+    ) -> None:
+        self.credentials = credentials
+        self.user_agent = user_agent
+        self.keep_managed_fields = keep_managed_fields
+        self._deadline = deadline
+        self._clock = clock or SystemClock()
+        self._http = transport.Http()
+        inner = transport.bounded(transport.authorized(self._http, credentials), in_flight)
+        self._send: Transport = transport.patient(inner, self._clock, within=deadline / 2)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._http.close()
+
+    async def get(self, resource: Resource, name: str, *, namespace: str = "", subresource: str = "") -> Object:
+        """Read one object, or a subresource of it such as `scale`."""
+        path = resource.path(name, namespace=namespace, subresource=subresource)
+        return self._object(await self.request("GET", path, doing=f"read {_named(resource, namespace, name)}"))
+
+    async def list(
+        self,
+        resource: Resource,
+        *,
+        namespace: str = "",
+        labels: str = "",
+        fields: str = "",
+        limit: int = PAGE,
+        next: str = "",  # noqa: A002 - the field of Page that it continues
+        version: str = "",
+    ) -> Page:
+        """Read one page of objects; `Page.next` continues it. `labels` and `fields` are selectors."""
+        response = await self.request(
+            "GET",
+            resource.collection(namespace),
+            doing=f"list {_named(resource, namespace)}",
+            query={
+                "labelSelector": labels,
+                "fieldSelector": fields,
+                "limit": str(limit or ""),
+                "continue": next,
+                "resourceVersion": version,
+            },
+        )
+        return objects.parse_page(response.body, keep_managed_fields=self.keep_managed_fields)
+
+    async def pages(
+        self, resource: Resource, *, namespace: str = "", labels: str = "", fields: str = "", limit: int = PAGE
+    ) -> AsyncIterator[Page]:
+        """Read all objects, page by page, as they were at one moment."""
+        page = await self.list(resource, namespace=namespace, labels=labels, fields=fields, limit=limit)
+        yield page
+        while page.next:
+            page = await self.list(
+                resource, namespace=namespace, labels=labels, fields=fields, limit=limit, next=page.next
+            )
+            yield page
+
+    async def create(
+        self, resource: Resource, obj: Object, *, namespace: str = "", field_manager: str = "", dry_run: bool = False
+    ) -> Object:
+        """Create an object; in the namespace that it names, or in the given one."""
+        namespace = namespace or obj.namespace
+        return self._object(
+            await self.request(
+                "POST",
+                resource.collection(namespace),
+                doing=f"create {_named(resource, namespace, obj.name or obj.metadata.generate_name)}",
+                query=_writing(field_manager, dry_run),
+                body=obj.to_json(),
+            )
+        )
+
+    async def update(
+        self, resource: Resource, obj: Object, *, subresource: str = "", field_manager: str = "", dry_run: bool = False
+    ) -> Object:
+        """Replace an object, or its `status`, if the server still has the version that we have."""
+        return self._object(
+            await self.request(
+                "PUT",
+                resource.path(obj.name, namespace=obj.namespace, subresource=subresource),
+                doing=f"update {_named(resource, obj.namespace, obj.name, subresource)}",
+                query=_writing(field_manager, dry_run),
+                body=obj.to_json(),
+            )
+        )
+
+    async def patch(
+        self,
+        resource: Resource,
+        name: str,
+        patch: Mapping[str, Any] | Sequence[Mapping[str, Any]] | bytes,
+        *,
+        namespace: str = "",
+        patch_type: PatchType = PatchType.MERGE,
+        subresource: str = "",
+        field_manager: str = "",
+        force: bool = False,
+        dry_run: bool = False,
+    ) -> Object:
+        """Change parts of an object. A `resourceVersion` in a merge patch makes it conditional."""
+        return self._object(
+            await self.request(
+                "PATCH",
+                resource.path(name, namespace=namespace, subresource=subresource),
+                doing=f"patch {_named(resource, namespace, name, subresource)}",
+                query=_writing(field_manager, dry_run) | ({"force": "true"} if force else {}),
+                body=patch if isinstance(patch, bytes) else msgspec.json.encode(patch),
+                content=patch_type,
+            )
+        )
+
+    async def apply(
+        self,
+        resource: Resource,
+        obj: Object,
+        *,
+        field_manager: str,
+        subresource: str = "",
+        force: bool = False,
+        dry_run: bool = False,
+    ) -> Object:
+        """Server-side apply: make the object's fields so, and own them. `force` takes them from other managers."""
+        return await self.patch(
+            resource,
+            obj.name,
+            obj.to_json(),
+            namespace=obj.namespace,
+            patch_type=PatchType.APPLY,
+            subresource=subresource,
+            field_manager=field_manager,
+            force=force,
+            dry_run=dry_run,
+        )
+
+    async def call(
+        self,
+        resource: Resource,
+        name: str,
+        subresource: str,
+        *,
+        body: Object,
+        namespace: str = "",
+        dry_run: bool = False,
+    ) -> Object:
+        """Post to a subresource that does something: binding, eviction, token."""
+        return self._object(
+            await self.request(
+                "POST",
+                resource.path(name, namespace=namespace, subresource=subresource),
+                doing=f"post to {_named(resource, namespace, name, subresource)}",
+                query=_writing("", dry_run),
+                body=body.to_json(),
+            )
+        )
+
+    async def delete(
+        self,
+        resource: Resource,
+        name: str,
+        *,
+        namespace: str = "",
+        uid: str = "",
+        version: str = "",
+        grace: int | None = None,
+        propagation: Propagation | None = None,
+        dry_run: bool = False,
+    ) -> Object | None:
+        """Ask for an object's deletion, only if it has that uid and version; `grace` is in seconds.
+
+        The object as it leaves is returned where the server shows it: with finalizers it may stay for long.
+        """
+        response = await self.request(
+            "DELETE",
+            resource.path(name, namespace=namespace),
+            doing=f"delete {_named(resource, namespace, name)}",
+            query=_writing("", dry_run),
+            body=_delete_options(uid=uid, version=version, grace=grace, propagation=propagation),
+        )
+        answer = self._object(response)
+        return None if answer.kind == "Status" else answer
+
+    async def delete_collection(
+        self,
+        resource: Resource,
+        *,
+        namespace: str = "",
+        labels: str = "",
+        fields: str = "",
+        grace: int | None = None,
+        propagation: Propagation | None = None,
+        dry_run: bool = False,
+    ) -> None:
+        """Ask for the deletion of all objects that the selectors match."""
+        await self.request(
+            "DELETE",
+            resource.collection(namespace),
+            doing=f"delete all {_named(resource, namespace)}",
+            query={"labelSelector": labels, "fieldSelector": fields} | _writing("", dry_run),
+            body=_delete_options(grace=grace, propagation=propagation),
+        )
+
+    async def version(self) -> str:
+        """The server's version, such as v1.35.8."""
+        response = await self.request("GET", "/version", doing="read the server's version")
+        return str(msgspec.json.decode(response.body)["gitVersion"])
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        doing: str = "",
+        query: Mapping[str, str] | None = None,
+        body: bytes = b"",
+        content: str = "application/json",
+        accept: str = "application/json",
+        deadline: float = 0.0,
+    ) -> Response:
+        """Any request. A refusal is raised; `doing` completes the sentence "cannot …"."""
+        headers = {"Accept": accept, "User-Agent": self.user_agent}
+        if body:
+            headers["Content-Type"] = content
+        request = Request(method, _target(path, query), doing=doing or f"{method} {path}", headers=headers, body=body)
+        return await self._answer(request, deadline or self._deadline)
+
+    async def open(
+        self, path: str, *, doing: str = "", query: Mapping[str, str] | None = None, accept: str = "*/*"
+    ) -> Stream:
+        """A GET whose answer goes on: a watch, a log. The deadline is for its beginning; close it at the end."""
+        headers = {"Accept": accept, "User-Agent": self.user_agent}
+        request = Request("GET", _target(path, query), doing=doing or f"GET {path}", headers=headers, is_stream=True)
+        response = await self._answer(request, self._deadline)
+        if response.stream is None:
+            raise ValueError("a transport answered a stream without one")
+        return response.stream
+
+    async def _answer(self, request: Request, deadline: float) -> Response:
+        try:
+            async with asyncio.timeout(deadline):
+                response = await self._send(request)
+        except TimeoutError:
+            server = (await self.credentials.access()).server
+            raise errors.Unreachable(f"cannot {request.doing}: {server} gave no answer in {deadline:g} s") from None
+        if response.status >= 300:
+            raise await self._refusal(response, request.doing)
+        return response
+
+    async def _refusal(self, response: Response, doing: str) -> errors.ApiError:
+        access = await self.credentials.access()
+        status = errors.parse_status(response.status, response.body)
+        if status.code == 401:
+            reason = access.refusal(self._clock.wall())
+            status = msgspec.structs.replace(status, message=f"{status.message or 'Unauthorized'}: {reason}")
+        error = errors.from_status(status, f"{doing} at {access.server}")
+        if isinstance(error, errors.Throttled):
+            error.retry_after = transport.retry_after(response) or error.retry_after
+        return error
+
+    def _object(self, response: Response) -> Object:
+        return Object.parse(response.body, keep_managed_fields=self.keep_managed_fields)
+
+
+def _named(resource: Resource, namespace: str, name: str = "", subresource: str = "") -> str:
+    where = f"{namespace}/{name}" if namespace and name else name or (f"in {namespace}" if namespace else "")
+    return " ".join(part for part in (f"{resource}/{subresource}" if subresource else str(resource), where) if part)
+
+
+def _target(path: str, query: Mapping[str, str] | None) -> str:
+    pairs = [(name, value) for name, value in (query or {}).items() if value]
+    return f"{path}?{urlencode(pairs)}" if pairs else path
+
+
+def _writing(field_manager: str, dry_run: bool) -> dict[str, str]:
+    return {"fieldManager": field_manager, "dryRun": "All" if dry_run else ""}
+
+
+def _delete_options(
+    *, uid: str = "", version: str = "", grace: int | None = None, propagation: Propagation | None = None
+) -> bytes:
+    preconditions = {name: value for name, value in (("uid", uid), ("resourceVersion", version)) if value}
+    options: dict[str, Any] = {"preconditions": preconditions} if preconditions else {}
+    if grace is not None:
+        options["gracePeriodSeconds"] = grace
+    if propagation is not None:
+        options["propagationPolicy"] = propagation
+    return msgspec.json.encode({"apiVersion": "v1", "kind": "DeleteOptions"} | options) if options else b""

@@ -1,0 +1,108 @@
+"""Credentials: one Access that is kept fresh. Changed files, plugins whose time is over and a 401 lead to a new one.
+
+Files are looked at when the access is used, at most once in a while: a rotation needs no restart and no watcher.
+"""
+
+import asyncio
+import logging
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+from hansa.kube.credentials import access, plugin
+from hansa.kube.credentials.access import Access
+from hansa.kube.credentials.login import Login
+from hansa.kube.errors import BadCredentials
+from hansa.runtime.clock import Clock, SystemClock
+
+LOOK_AGAIN = 1.0  # seconds between two looks at the files: a rotation is noticed at once, a stat per request is spared
+AHEAD = 30.0  # seconds before its end at which a plugin's credential is replaced, for one that lives long
+
+_log = logging.getLogger(__name__)
+_Stamp = tuple[tuple[int, int, int] | None, ...]
+
+
+class Credentials:
+    """The way into one cluster, always current. `read` describes it and is called again when its files change."""
+
+    def __init__(
+        self, read: Callable[[], Login], *, clock: Clock | None = None, plugin_deadline: float = plugin.DEADLINE
+    ) -> None:
+        self._read = read
+        self._clock = clock or SystemClock()
+        self._plugin_deadline = plugin_deadline
+        self._access: Access | None = None
+        self._stamp: _Stamp = ()
+        self._looked = 0.0
+        self._ends = math.inf
+        self._turn = asyncio.Lock()
+
+    def __repr__(self) -> str:
+        return f"Credentials({self._access.login.origin if self._access else 'not read yet'})"
+
+    async def access(self) -> Access:
+        """The current access; reads what changed."""
+        if (current := self._access) is not None and self._clock.now() - self._looked < LOOK_AGAIN:
+            return current
+        async with self._turn:
+            if self._access is None:
+                return await self._load()
+            if self._clock.now() - self._looked >= LOOK_AGAIN:
+                self._looked = self._clock.now()
+                if self._is_stale(self._access):
+                    return await self._reload_if_whole(self._access)
+            return self._access
+
+    async def renew(self, refused: Access) -> Access:
+        """The access to use after the server refused one; the same again if there is nothing newer."""
+        async with self._turn:
+            if self._access is None:
+                return await self._load()
+            if self._access is not refused:
+                return self._access  # another request was here first
+            return await self._reload(refused)
+
+    async def _load(self) -> Access:
+        login = self._read()
+        stamp = _stamp(login.watched_files())
+        printed = await plugin.run(login.plugin, login, deadline=self._plugin_deadline) if login.plugin else None
+        self._access, self._stamp, self._looked = access.build(login, printed), stamp, self._clock.now()
+        self._ends = self._end_of(self._access)
+        return self._access
+
+    async def _reload(self, current: Access) -> Access:
+        fresh = await self._load()
+        if fresh.content == current.content and fresh.login == current.login:
+            self._access = current  # nothing changed: keep the connections
+        return self._access or fresh
+
+    async def _reload_if_whole(self, current: Access) -> Access:
+        """A rotation may be under way and half written: what works is kept until the new is whole."""
+        try:
+            return await self._reload(current)
+        except BadCredentials as error:
+            if current.fresh_until is not None and current.fresh_until <= self._clock.wall():
+                raise
+            _log.warning("credentials could not be read again, the former ones are kept: %s", error)
+            return current
+
+    def _is_stale(self, current: Access) -> bool:
+        return self._clock.now() >= self._ends or self._stamp != _stamp(current.login.watched_files())
+
+    def _end_of(self, current: Access) -> float:
+        if current.fresh_until is None:
+            return math.inf
+        life = (current.fresh_until - self._clock.wall()).total_seconds()
+        return self._clock.now() + life - min(AHEAD, life / 5)
+
+
+def _stamp(paths: tuple[Path, ...]) -> _Stamp:
+    return tuple(_stamp_of(path) for path in paths)
+
+
+def _stamp_of(path: Path) -> tuple[int, int, int] | None:
+    try:
+        stat = path.stat()
+    except OSError:
+        return None
+    return (stat.st_ino, stat.st_mtime_ns, stat.st_size)
