@@ -1,0 +1,98 @@
+"""Keys waiting in lanes, one lane for each group, served by start-time fair queueing: by weight, in O(log groups).
+
+A lane that was idle comes first for a few keys, and none takes all workers: a newcomer never waits for a backlog.
+"""
+
+import collections
+import heapq
+import itertools
+from collections.abc import Callable, Hashable
+from typing import Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+
+
+class Lane(Generic[K]):
+    """A group's waiting keys, and its place in virtual time: where its next key starts."""
+
+    __slots__ = ("busy", "in_line", "keys", "start", "step")
+
+    def __init__(self, start: float, weight: float) -> None:
+        self.keys: collections.deque[K] = collections.deque()
+        self.start = start
+        self.step = 1 / weight
+        self.busy = 0
+        self.in_line = False
+
+
+class Lanes(Generic[K]):
+    """All lanes: at most `width` keys of a lane in work at once, `credit` keys of an idle lane before the others'."""
+
+    def __init__(
+        self,
+        group: Callable[[K], Hashable],
+        weight: Callable[[Hashable], float],
+        *,
+        width: int,
+        credit: float,
+    ) -> None:
+        self._group, self._weight, self._width, self._credit = group, weight, width, credit
+        self._lanes: dict[Hashable, Lane[K]] = {}
+        self._line: list[tuple[float, int, Lane[K]]] = []
+        self._sequence = itertools.count()
+        self._now = 0.0
+        self._waiting = 0
+        self._busy = 0
+
+    def __len__(self) -> int:
+        return self._waiting
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether `pop` has a key."""
+        return bool(self._line)
+
+    def depths(self) -> dict[Hashable, int]:
+        """How many keys wait in each lane."""
+        return {group: len(lane.keys) for group, lane in self._lanes.items() if lane.keys}
+
+    def push(self, key: K) -> None:
+        """Put a key at the end of its lane."""
+        group = self._group(key)
+        lane = self._lanes.get(group)
+        if lane is None:
+            lane = self._lanes[group] = Lane(self._now - self._credit, self._weight(group))
+        lane.keys.append(key)
+        self._waiting += 1
+        self._line_up(lane)
+
+    def pop(self) -> K:
+        """Take the key that is next in fairness; its lane counts it as busy until `release`."""
+        start, _, lane = heapq.heappop(self._line)
+        lane.in_line = False
+        key = lane.keys.popleft()
+        self._now = max(self._now, start)
+        lane.start = start + lane.step
+        lane.busy += 1
+        self._busy += 1
+        self._waiting -= 1
+        self._line_up(lane)
+        return key
+
+    def release(self, key: K) -> None:
+        """The key is no longer in work."""
+        lane = self._lanes[self._group(key)]
+        lane.busy -= 1
+        self._busy -= 1
+        self._line_up(lane)
+        if not self._busy and not self._waiting:
+            # A new busy period owes nothing to the last one; and lanes of groups that are gone don't stay.
+            self._lanes.clear()
+            self._now = 0.0
+
+    def _line_up(self, lane: Lane[K]) -> None:
+        if lane.in_line or not lane.keys or lane.busy >= self._width:
+            return
+        lane.start = max(lane.start, self._now - self._credit)
+        lane.in_line = True
+        heapq.heappush(self._line, (lane.start, next(self._sequence), lane))

@@ -1,0 +1,147 @@
+"""The work queue: keys, each at most once, never with two workers on one key, fair between groups, later if asked.
+
+A key is a request to look, not an event. Doing the work, and judging its outcome, is left to the controller.
+"""
+
+import asyncio
+import collections
+import random as randomness
+from collections.abc import Callable, Hashable
+from typing import Generic, TypeVar
+
+from hansa.control import delays, fairness
+from hansa.runtime import backoff, clock, errors, metrics
+
+K = TypeVar("K", bound=Hashable)
+RETRIES = backoff.Backoff(first=0.005, factor=2.0, most=300.0, jitter=0.1)
+
+
+class Queue(Generic[K]):
+    """Keys to work on, at most `width` of a group at once; an idle group has `credit` keys before the others."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        clock: clock.Clock,
+        random: randomness.Random,
+        metrics: metrics.Registry,
+        group: Callable[[K], Hashable] = lambda _: "",
+        weight: Callable[[Hashable], float] = lambda _: 1.0,
+        retries: backoff.Backoff = RETRIES,
+        width: int = 16,
+        credit: float = 16.0,
+    ) -> None:
+        self.name = name
+        self._clock, self._random, self._retries = clock, random, retries
+        self._lanes = fairness.Lanes(group, weight, width=width, credit=credit)
+        self._delays = delays.Delays(self.add, clock=clock)
+        self._dirty: dict[K, float] = {}
+        self._working: dict[K, float] = {}
+        self._failures: dict[K, int] = {}
+        self._getters: collections.deque[asyncio.Future[None]] = collections.deque()
+        self._is_closed = False
+        self._measure(metrics)
+
+    def __len__(self) -> int:
+        """How many keys wait for a worker."""
+        return len(self._lanes)
+
+    def add(self, key: K) -> None:
+        """Have the key looked at: soon, and after now even if a worker is on it."""
+        if self._is_closed or key in self._dirty:
+            return
+        self._dirty[key] = self._clock.now()
+        self._adds.inc()
+        if key not in self._working:
+            self._lanes.push(key)
+            self._wake()
+
+    def add_after(self, key: K, seconds: float) -> None:
+        """Have the key looked at in so many seconds, or before if something else asks for it."""
+        if seconds <= 0:
+            self.add(key)
+        elif not self._is_closed:
+            self._delays.add(key, seconds)
+
+    def retry(self, key: K) -> float:
+        """Count a failure of the key and have it looked at after the back-off, which is the answer."""
+        self._failures[key] = self._failures.get(key, 0) + 1
+        delay = self._retries.delay(self._failures[key], self._random)
+        self._retried.inc()
+        self.add_after(key, delay)
+        return delay
+
+    def forget(self, key: K) -> None:
+        """The key is well: its next failure is its first."""
+        self._failures.pop(key, None)
+
+    async def get(self) -> K | None:
+        """The next key, which belongs to the caller until `done`; None when the queue is closed."""
+        while not self._is_closed:
+            if self._lanes.is_ready:
+                return self._take()
+            await self._wait()
+        return None
+
+    def done(self, key: K) -> None:
+        """The worker's hands are off the key. If it was added meanwhile, it waits again."""
+        began = self._working.pop(key, None)
+        if began is None:
+            raise errors.HansaError(f"queue {self.name}: {key} is done, but nobody worked on it")
+        self._work.observe(self._clock.now() - began)
+        self._lanes.release(key)
+        if key in self._dirty:
+            self._lanes.push(key)
+        self._wake()
+
+    def close(self) -> None:
+        """Take no more keys and hand out none: workers end when they have done what they hold."""
+        self._is_closed = True
+        self._delays.clear()
+        for getter in self._getters:
+            if not getter.done():
+                getter.set_result(None)
+
+    def _take(self) -> K:
+        key = self._lanes.pop()
+        now = self._clock.now()
+        self._latency.observe(now - self._dirty.pop(key))
+        self._working[key] = now
+        if self._lanes.is_ready:
+            self._wake()
+        return key
+
+    async def _wait(self) -> None:
+        getter = asyncio.get_running_loop().create_future()
+        self._getters.append(getter)
+        try:
+            await getter
+        except asyncio.CancelledError:
+            if getter.done() and not getter.cancelled():
+                self._wake()  # it was our turn, and another's now
+            raise
+        finally:
+            getter.cancel()
+
+    def _wake(self) -> None:
+        while self._getters:
+            getter = self._getters.popleft()
+            if not getter.done():
+                getter.set_result(None)
+                return
+
+    def _measure(self, registry: metrics.Registry) -> None:
+        name, of = self.name, ["queue"]
+        self._adds = registry.counter("hansa_queue_adds_total", "Keys put into the queue.", labels=of).of(name)
+        self._retried = registry.counter("hansa_queue_retries_total", "Keys put off by a failure.", labels=of).of(name)
+        self._latency = registry.histogram("hansa_queue_wait_seconds", "From add to a worker.", labels=of).of(name)
+        self._work = registry.histogram("hansa_queue_work_seconds", "A worker's time on a key.", labels=of).of(name)
+        depth = registry.gauge("hansa_queue_depth", "Keys that wait for a worker.", labels=["queue", "group"])
+        depth.read(lambda: {(name, str(group)): count for group, count in self._lanes.depths().items()})
+        delayed = registry.gauge("hansa_queue_delayed", "Keys that come due later.", labels=of)
+        delayed.read(lambda: {(name,): len(self._delays)})
+        working = registry.gauge("hansa_queue_working", "Keys that a worker holds.", labels=of)
+        working.read(lambda: {(name,): len(self._working)})
+        oldest = registry.gauge("hansa_queue_longest_work_seconds", "The oldest work in hand.", labels=of)
+        oldest.read(lambda: {(name,): self._clock.now() - min(self._working.values(), default=self._clock.now())})

@@ -1,0 +1,96 @@
+"""Tasks with an owner: a part that fails is started again after a while, without the others, and is counted.
+
+What a part does, and in which order parts begin and end, is left to others.
+"""
+
+import asyncio
+import logging
+import random as randomness
+from collections.abc import Awaitable, Callable
+from types import TracebackType
+from typing import Self
+
+from hansa.runtime import backoff, clock, errors, metrics
+
+log = logging.getLogger(__name__)
+RESTARTS = backoff.Backoff(first=0.1, factor=2.0, most=30.0, jitter=0.2)
+
+
+class Supervisor:
+    """Owns tasks by name. Leaving `async with` ends them all."""
+
+    def __init__(
+        self,
+        *,
+        clock: clock.Clock,
+        random: randomness.Random,
+        metrics: metrics.Registry,
+        restarts: backoff.Backoff = RESTARTS,
+    ) -> None:
+        self._clock, self._random, self._restarts = clock, random, restarts
+        self._failures = metrics.counter(
+            "hansa_task_failures_total", "Failed parts, each started again.", labels=["task"]
+        )
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def start(self, name: str, run: Callable[[], Awaitable[None]]) -> asyncio.Task[None]:
+        """Run a part until it returns; when it fails, run it again. The name must be free."""
+        if name in self._tasks:
+            raise errors.HansaError(f"cannot start {name}: it runs already")
+        task = asyncio.create_task(self._supervise(name, run), name=name)
+        self._tasks[name] = task
+        task.add_done_callback(lambda _: self._tasks.pop(name, None))
+        return task
+
+    async def stop(self, name: str) -> None:
+        """Cancel a part and wait until it has ended. One that has ended already is fine."""
+        if task := self._tasks.get(name):
+            await cancel(task)
+
+    async def close(self) -> None:
+        """Cancel all parts and wait until they have ended."""
+        await cancel(*self._tasks.values())
+
+    async def _supervise(self, name: str, run: Callable[[], Awaitable[None]]) -> None:
+        failures = 0
+        while True:
+            began = self._clock.now()
+            if await self._run_once(name, run):
+                return
+            # A part that ran well for a long time begins again with a short wait.
+            failures = 1 if self._clock.now() - began > self._restarts.most else failures + 1
+            await self._clock.sleep(self._restarts.delay(failures, self._random))
+
+    async def _run_once(self, name: str, run: Callable[[], Awaitable[None]]) -> bool:
+        try:
+            await run()
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            # Nobody cancelled us: something inside awaited what another had cancelled, and that is a failure.
+            log.exception("a part was cancelled from inside and starts again", extra={"task": name})
+        except errors.HansaError as error:
+            log.warning("a part failed and starts again", extra={"task": name, "error": str(error)})
+        except Exception:
+            log.exception("a part failed and starts again", extra={"task": name})
+        else:
+            return True
+        self._failures.of(name).inc()
+        return False
+
+
+async def cancel(*tasks: asyncio.Task[None]) -> None:
+    """Cancel tasks and wait until they have ended, however they end."""
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        await asyncio.wait(tasks)

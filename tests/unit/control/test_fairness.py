@@ -1,0 +1,93 @@
+import collections
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hansa.control import fairness
+
+CREDIT = 4.0
+
+
+def lanes(weights=None, *, width=10**9, credit=CREDIT):
+    weights = weights or {}
+    return fairness.Lanes(lambda key: key[0], lambda group: weights.get(group, 1.0), width=width, credit=credit)
+
+
+def serve(queue, count):
+    served = []
+    for _ in range(count):
+        served.append(queue.pop())
+        queue.release(served[-1])
+    return [group for group, _ in served]
+
+
+def fill(queue, group, count):
+    for number in range(count):
+        queue.push((group, number))
+
+
+@given(
+    st.dictionaries(st.sampled_from("abcde"), st.floats(0.1, 10), min_size=2),
+    st.lists(st.tuples(st.sampled_from("abcde"), st.integers(1, 30)), max_size=8),
+    st.integers(0, 100),
+)
+def test_groups_that_always_have_keys_are_served_by_weight_within_a_fixed_bound(weights, before, already_served):
+    queue = lanes(weights)
+    for group, count in before:
+        fill(queue, group, count)
+    serve(queue, min(already_served, len(queue)))
+    for group in weights:
+        fill(queue, group, 500)
+    served = collections.Counter()
+    for group in serve(queue, 400):
+        served[group] += 1
+        for one, weight in weights.items():
+            for other, other_weight in weights.items():
+                ahead = served[one] / weight - served[other] / other_weight
+                assert ahead <= CREDIT + 1 / weight + 1 / other_weight + 1e-6
+
+
+def test_a_group_that_was_idle_goes_before_a_backlog_for_as_many_keys_as_its_credit():
+    queue = lanes()
+    fill(queue, "greedy", 1000)
+    serve(queue, 500)
+    fill(queue, "small", 8)
+    assert serve(queue, 4) == ["small"] * 4
+    assert collections.Counter(serve(queue, 6)) in ({"small": 3, "greedy": 3}, {"small": 4, "greedy": 2})
+
+
+def test_idleness_is_not_saved_up_beyond_the_credit_nor_earned_by_coming_back_often():
+    queue = lanes()
+    fill(queue, "greedy", 1000)
+    served = collections.Counter()
+    for _ in range(200):
+        queue.push(("bursty", len(served)))
+        served.update(serve(queue, 1))
+    assert served["bursty"] <= served["greedy"] + CREDIT + 2
+
+
+def test_a_group_has_at_most_its_width_in_work_and_goes_on_when_one_is_released():
+    queue = lanes(width=2)
+    fill(queue, "a", 5)
+    fill(queue, "b", 1)
+    taken = [queue.pop(), queue.pop(), queue.pop()]
+    assert collections.Counter(group for group, _ in taken) == {"a": 2, "b": 1}
+    assert not queue.is_ready
+    queue.release(("a", 0))
+    assert queue.is_ready
+    assert queue.pop() == ("a", 2)
+    assert not queue.is_ready
+
+
+def test_keys_of_one_group_keep_their_order():
+    queue = lanes()
+    fill(queue, "a", 50)
+    assert [queue.pop()[1] for _ in range(50)] == list(range(50))
+
+
+def test_nothing_remains_of_groups_after_an_idle_moment():
+    queue = lanes()
+    for number in range(1000):
+        queue.push((f"tenant-{number}", 0))
+    serve(queue, 1000)
+    assert queue._lanes == {}
