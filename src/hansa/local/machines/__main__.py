@@ -1,0 +1,6 @@
+"""Prints the Debian packages that real nodes need and this machine has not, one a line."""
+
+from hansa.local.machines import requirements
+
+for package in requirements.missing_packages():
+    print(package)  # noqa: T201

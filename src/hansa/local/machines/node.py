@@ -1,0 +1,164 @@
+"""A real node: a root of its own below its folder, control groups, and the plan that its first process follows.
+
+Starting and ending that process is the caller's matter; after it has ended, `remove` leaves nothing.
+"""
+
+import json
+import shutil
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from ipaddress import IPv4Address, IPv4Network
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from hansa.local import files
+from hansa.local.machines import cgroups, configuration, images, init
+from hansa.local.machines.addresses import Networks
+from hansa.local.machines.configuration import BIN, CONTAINERD_SOCKET, ETC, IMAGES
+from hansa.local.machines.fabric import Fabric
+from hansa.local.machines.requirements import Tools
+
+# Real nodes bear it, so that pods can ask for one beside nodes that only pretend.
+REAL_LABEL = {"hansa.dev/local-node": "real"}
+SERVICES = ("containerd", "kubelet", "kube-proxy")
+# The kubelet sets these for the whole machine; in a node it finds them as it wants them and the machine stays as it is.
+SHADOWS = {
+    "/proc/sys/vm/overcommit_memory": "1",
+    "/proc/sys/kernel/panic": "10",
+    "/proc/sys/kernel/panic_on_oops": "1",
+}
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """The files by which a node's programs prove who they are. Kubeconfigs have their certificates embedded."""
+
+    ca: Path
+    certificate: Path
+    key: Path
+    kubeconfig: Path
+    proxy_kubeconfig: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node as it should be. Everything that it writes lies in its folder."""
+
+    name: str
+    folder: Path
+    fabric: Fabric
+    cluster: str
+    slot: int
+    index: int
+    credentials: Credentials
+    binaries: Mapping[str, Path]
+    images: tuple[Path, ...]
+    labels: Mapping[str, str] = field(default_factory=dict)
+    taints: tuple[Mapping[str, str], ...] = ()
+
+    @property
+    def host(self) -> str:
+        """The name of its network namespace and of its control groups."""
+        return self.fabric.host(self.cluster, self.index)
+
+    @property
+    def address(self) -> IPv4Address:
+        """Where its kubelet is reached."""
+        return Networks(self.slot).host(self.index)
+
+    @property
+    def pods(self) -> IPv4Network:
+        """The addresses of its pods."""
+        return Networks(self.slot).node_pods(self.index)
+
+
+def log(folder: Path, service: str) -> Path:
+    """The log of one of a node's services."""
+    return folder / "logs" / f"{service}.log"
+
+
+def prepare(node: Node, tools: Tools) -> list[str]:
+    """Write all that the node needs; returns the command line of its outer process, which belongs in its namespace."""
+    cgroups.ensure(node.host)
+    for path, content in _settings(node, tools).items():
+        files.write(node.folder / "root" / path.lstrip("/"), content)
+    log(node.folder, "node").parent.mkdir(parents=True, exist_ok=True)
+    plan = node.folder / "plan.json"
+    files.write(plan, json.dumps(_plan(node, tools), indent=2))
+    return [sys.executable, "-I", "-S", init.__file__, str(plan)]
+
+
+async def remove(folder: Path, host: str) -> None:
+    """Remove what a node whose processes have ended left; nothing happens if there is nothing."""
+    await cgroups.remove(host)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _settings(node: Node, tools: Tools) -> dict[str, bytes]:
+    """The node's configuration files by their paths inside it."""
+    networks = Networks(node.slot)
+    runtime = configuration.containerd(
+        tools.containerd_major, pause=images.PAUSE, runc=str(tools.runc), cni=str(tools.cni)
+    )
+    kubelet = configuration.kubelet(node.address, dns=networks.dns, cgroup=node.host, taints=node.taints)
+    documents = {
+        "containerd.toml": runtime,
+        "pods.conflist": json.dumps(configuration.cni(node.cluster, node.pods)),
+        "kubelet.yaml": yaml.safe_dump(kubelet),
+        "kube-proxy.yaml": yaml.safe_dump(configuration.kube_proxy(node.name, networks.pods)),
+        "resolv.conf": f"nameserver {networks.dns}\n",
+    }
+    credentials = {
+        "ca.crt": node.credentials.ca,
+        "kubelet.crt": node.credentials.certificate,
+        "kubelet.key": node.credentials.key,
+        "kubelet.kubeconfig": node.credentials.kubeconfig,
+        "kube-proxy.kubeconfig": node.credentials.proxy_kubeconfig,
+    }
+    return {
+        **{f"{ETC}/{name}": text.encode() for name, text in documents.items()},
+        **{f"{ETC}/{name}": path.read_bytes() for name, path in credentials.items()},
+    }
+
+
+def _plan(node: Node, tools: Tools) -> dict[str, Any]:
+    archives = {str(archive): f"{IMAGES}/{number}.tar" for number, archive in enumerate(node.images)}
+    programs = {str(node.binaries[name]): f"{BIN}/{name}" for name in ("kubelet", "kube-proxy")}
+    elsewhere = [str(path) for path in tools.folders() if Path(*path.parts[1:2]).name not in init.SYSTEM]
+    return {
+        "hostname": node.name,
+        "root": str(node.folder / "root"),
+        "binds": [*programs.items(), *archives.items(), *((path, path) for path in elsewhere)],
+        "shadows": SHADOWS,
+        "logs": {service: str(log(node.folder, service)) for service in SERVICES},
+        "env": {"PATH": ":".join([*elsewhere, PATH]), "HOME": "/root"},
+        "runtime": "containerd",
+        "socket": CONTAINERD_SOCKET,
+        "imports": [_import(tools, archive) for archive in archives.values()],
+        "services": {
+            "containerd": [str(tools.containerd), "--config", f"{ETC}/containerd.toml"],
+            "kubelet": _kubelet(node),
+            "kube-proxy": [f"{BIN}/kube-proxy", f"--config={ETC}/kube-proxy.yaml"],
+        },
+    }
+
+
+def _kubelet(node: Node) -> list[str]:
+    labels = {**REAL_LABEL, **node.labels}
+    return [
+        f"{BIN}/kubelet",
+        f"--config={ETC}/kubelet.yaml",
+        f"--kubeconfig={ETC}/kubelet.kubeconfig",
+        f"--hostname-override={node.name}",
+        f"--node-ip={node.address}",
+        f"--node-labels={','.join(f'{key}={value}' for key, value in labels.items())}",
+    ]
+
+
+def _import(tools: Tools, archive: str) -> list[str]:
+    """Images are unpacked when a container first needs them: until then a node costs no time and no space for them."""
+    return [str(tools.ctr), "--namespace=k8s.io", "images", "import", "--no-unpack", archive]
