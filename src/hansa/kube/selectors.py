@@ -82,10 +82,7 @@ class Selector:
 
     def matches(self, labels: Mapping[str, str]) -> bool:
         """Whether the labels meet every condition; no condition is met by all."""
-        for requirement in self.requirements:  # noqa: SIM110 - runs for every object and selector: twice as fast as all()
-            if not requirement.matches(labels):
-                return False
-        return True
+        return all(requirement.matches(labels) for requirement in self.requirements)
 
     def __str__(self) -> str:
         return ",".join(map(str, self.requirements))
