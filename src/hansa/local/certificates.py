@@ -1,7 +1,6 @@
 """The certificates of a cluster: an authority and what it signs. Pure: bytes in, bytes out; files are the caller's."""
 
 import ipaddress
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -50,6 +49,7 @@ def issue(ca: KeyPair, subject: Subject, now: datetime) -> KeyPair:
     ca_key = serialization.load_pem_private_key(ca.key, password=None)
     assert isinstance(ca_key, ec.EllipticCurvePrivateKey)
     issuer = x509.load_pem_x509_certificate(ca.certificate).subject
+    issuer_id = x509.AuthorityKeyIdentifier.from_issuer_public_key(ca_key.public_key())
     key = _new_key()
     purpose = ExtendedKeyUsageOID.SERVER_AUTH if subject.names else ExtendedKeyUsageOID.CLIENT_AUTH
     usage = x509.KeyUsage(True, False, True, False, False, False, False, False, False)
@@ -58,9 +58,12 @@ def issue(ca: KeyPair, subject: Subject, now: datetime) -> KeyPair:
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(usage, critical=True)
         .add_extension(x509.ExtendedKeyUsage([purpose]), critical=False)
+        .add_extension(issuer_id, critical=False)
     )
     if subject.names:
-        builder = builder.add_extension(x509.SubjectAlternativeName(_alternatives(subject.names)), critical=False)
+        builder = builder.add_extension(
+            x509.SubjectAlternativeName([_alternative(n) for n in subject.names]), critical=False
+        )
     return KeyPair(_pem(builder.sign(ca_key, hashes.SHA256())), _key_pem(key))
 
 
@@ -91,11 +94,8 @@ def _builder(
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - BACKDATED)
         .not_valid_after(now + LIFETIME)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
     )
-
-
-def _alternatives(names: Iterable[str]) -> list[x509.GeneralName]:
-    return [_alternative(name) for name in names]
 
 
 def _alternative(name: str) -> x509.GeneralName:

@@ -35,6 +35,7 @@ class Process:
 
     identity: Identity
     pid: int
+    born: int  # in clock ticks since the machine's start: tells a process from a later one with the same number
     argv: tuple[str, ...]
 
     def signal(self, number: int) -> None:
@@ -80,14 +81,12 @@ def spawn(
             env={**os.environ, **(env or {}), MARK: identity.mark()},
         )
     _reap_when_ended(child)
-    return Process(identity, child.pid, tuple(argv))
+    return Process(identity, child.pid, _born(child.pid) or 0, tuple(argv))
 
 
 def running(state: Path) -> dict[tuple[str, str], Process]:
     """All processes of a state folder by cluster and component."""
-    return {
-        (p.identity.cluster, p.identity.component): p for p in _marked_processes() if p.identity.state == state
-    }
+    return {(p.identity.cluster, p.identity.component): p for p in _marked_processes() if p.identity.state == state}
 
 
 def _marked_processes() -> Iterator[Process]:
@@ -97,16 +96,27 @@ def _marked_processes() -> Iterator[Process]:
 
 
 def _look_up(pid: int) -> Process | None:
-    """Read one process; None if it is gone, a zombie, not ours to read, or only a child that inherited the mark."""
+    """Read one process; None if it is gone, not ours to read, or only a child that inherited the mark."""
     with contextlib.suppress(OSError, ValueError):
-        if os.getsid(pid) != pid:
+        born = _born(pid)
+        if born is None or os.getsid(pid) != pid:
             return None
         for variable in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
             if variable.startswith(MARK.encode() + b"="):
                 state, cluster, component = os.fsdecode(variable).partition("=")[2].split("\t")
                 argv = os.fsdecode(Path(f"/proc/{pid}/cmdline").read_bytes()).rstrip("\0").split("\0")
-                return Process(Identity(Path(state), cluster, component), pid, tuple(argv))
+                return Process(Identity(Path(state), cluster, component), pid, born, tuple(argv))
     return None
+
+
+def _born(pid: int) -> int | None:
+    """When a process started; None if it is gone, or a zombie that only waits for its parent."""
+    try:
+        # The name in parentheses may hold anything, so fields are counted from the last one.
+        state, *fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b") ")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return None if state in (b"Z", b"X") else int(fields[18])
 
 
 @contextlib.contextmanager
@@ -118,8 +128,7 @@ def _pidfd(process: Process) -> Iterator[int | None]:
         yield None
         return
     try:
-        found = _look_up(process.pid)
-        yield fd if found is not None and found.identity == process.identity else None
+        yield fd if _born(process.pid) == process.born else None
     finally:
         os.close(fd)
 

@@ -1,0 +1,67 @@
+"""Files that are whole or absent, and locks that end with the process that holds them."""
+
+import asyncio
+import contextlib
+import fcntl
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from hansa.runtime.errors import HansaError
+
+RETRY_SECONDS = 0.05
+
+
+class Locked(HansaError):
+    """Somebody else holds the lock for too long."""
+
+
+def write(path: Path, data: bytes | str, *, mode: int = 0o600) -> None:
+    """Replace the file in one step; nobody ever sees half of it, and what is the same stays untouched."""
+    content = data.encode() if isinstance(data, str) else data
+    with contextlib.suppress(FileNotFoundError):
+        if path.read_bytes() == content:
+            return
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
+            file.write(content)
+        draft.replace(path)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise HansaError(f"cannot write {path}: {error.strerror}") from error
+
+
+@contextlib.asynccontextmanager
+async def lock(path: Path, *, deadline: float) -> AsyncIterator[None]:
+    """Hold the lock file, waiting while another process has it. Who holds it may remove it."""
+    fd = await _acquire(path, deadline)
+    try:
+        yield
+    finally:
+        os.close(fd)
+
+
+async def _acquire(path: Path, deadline: float) -> int:
+    try:
+        async with asyncio.timeout(deadline):
+            while (fd := _try(path)) is None:
+                await asyncio.sleep(RETRY_SECONDS)
+    except TimeoutError:
+        raise Locked(f"another hansa process has held {path} for {deadline:.0f} s; wait for it or end it") from None
+    except OSError as error:
+        raise HansaError(f"cannot use {path}: {error.strerror}") from error
+    return fd
+
+
+def _try(path: Path) -> int | None:
+    """Open and lock the file; None if somebody has it, or removed it after we had opened it."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    with contextlib.suppress(BlockingIOError, FileNotFoundError):
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.fstat(fd).st_ino == path.stat().st_ino:
+            return fd
+    os.close(fd)
+    return None

@@ -1,0 +1,101 @@
+"""kwok nodes: real Node objects whose kubelet is simulated. As many as should be, of the shape that was asked for."""
+
+import platform
+from typing import Any
+
+import msgspec
+
+from hansa.kube import errors, resources
+from hansa.kube.client import Client
+from hansa.kube.objects import Object
+from hansa.local import binaries, concurrently
+from hansa.local.spec import ClusterSpec
+
+KIND_LABEL = "hansa.dev/local-node"
+SHAPE_ANNOTATION = "hansa.dev/local-node-shape"
+
+
+async def ensure(client: Client, spec: ClusterSpec) -> None:
+    """Create what is missing, replace what has another shape, remove what is too much."""
+    there = {
+        node.name: node
+        async for page in client.pages(resources.NODES, labels=f"{KIND_LABEL}=kwok")
+        for node in page.items
+    }
+    wanted = names(spec)
+    stale = [node for node in there.values() if node.name not in wanted or _shape(node) != _encoded(spec)]
+    await concurrently.run(_remove(client, node) for node in stale)
+    gone = {node.name for node in stale}
+    missing = [name for name in wanted if name not in there or name in gone]
+    await concurrently.run(_create(client, _manifest(spec, name)) for name in missing)
+
+
+def names(spec: ClusterSpec) -> list[str]:
+    """The names of all kwok nodes that the cluster should have."""
+    return [f"{spec.name}-{index}" for index in range(spec.nodes)]
+
+
+def _manifest(spec: ClusterSpec, name: str) -> dict[str, Any]:
+    shape = spec.shape
+    resources_of_node = {"cpu": shape.cpu, "memory": shape.memory, "pods": shape.pods}
+    architecture = binaries.this_platform().arch
+    well_known = {
+        "kubernetes.io/hostname": name,
+        "kubernetes.io/os": "linux",
+        "kubernetes.io/arch": architecture,
+        KIND_LABEL: "kwok",
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {
+            "name": name,
+            "labels": {**well_known, **shape.labels},
+            "annotations": {"kwok.x-k8s.io/node": "fake", SHAPE_ANNOTATION: _encoded(spec)},
+        },
+        "spec": {"taints": [msgspec.to_builtins(taint) for taint in shape.taints]},
+        "status": {
+            "capacity": resources_of_node,
+            "allocatable": resources_of_node,
+            "addresses": [{"type": "Hostname", "address": name}],
+            "nodeInfo": _node_info(architecture),
+        },
+    }
+
+
+def _node_info(architecture: str) -> dict[str, str]:
+    return {
+        "architecture": architecture,
+        "operatingSystem": "linux",
+        "kernelVersion": platform.release(),
+        "osImage": "kwok",
+        "containerRuntimeVersion": "kwok://0.8.0",
+        "kubeletVersion": binaries.catalogue()["kubelet"].version,
+        "kubeProxyVersion": "",
+        "machineID": "",
+        "systemUUID": "",
+        "bootID": "",
+    }
+
+
+def _encoded(spec: ClusterSpec) -> str:
+    return msgspec.json.encode(spec.shape).decode()
+
+
+def _shape(node: Object) -> str:
+    return node.metadata.annotations.get(SHAPE_ANNOTATION, "")
+
+
+async def _create(client: Client, manifest: dict[str, Any]) -> None:
+    try:
+        await client.create(resources.NODES, Object.of(manifest))
+    except errors.AlreadyExists:
+        # A node of that name that is not ours: a kubelet may have registered it. It stays.
+        return
+
+
+async def _remove(client: Client, node: Object) -> None:
+    try:
+        await client.delete(resources.NODES, node.name, uid=node.metadata.uid)
+    except errors.NotFound:
+        return

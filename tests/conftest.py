@@ -1,0 +1,75 @@
+"""Real clusters for tests: one that all share, started when the first test asks for it, and fresh ones on request."""
+
+import itertools
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from leftovers import owned_folder, sweep
+
+from hansa import local
+from hansa.kube import resources
+from hansa.kube.client import Client
+from hansa.kube.objects import Object
+from hansa.local import Cluster, ClusterSpec, Fleet, State
+
+FreshCluster = Callable[..., Awaitable[Cluster]]
+
+
+@pytest.fixture(scope="session")
+async def fleet() -> AsyncIterator[Fleet]:
+    """The clusters of this test run, in a state folder of their own; a run that was killed is cleaned up first."""
+    await sweep()
+    with owned_folder() as folder:
+        fleet = Fleet(State(folder / "state"), is_etcd_fast=True)
+        yield fleet
+        await fleet.down(fleet.names())
+
+
+@pytest.fixture(scope="session")
+async def cluster(fleet: Fleet) -> Cluster:
+    """The cluster that tests share: full control plane, two kwok nodes, no rate limits. It outlives the test."""
+    [shared] = await fleet.up([ClusterSpec("shared", nodes=2, lift_limits=True)])
+    return shared
+
+
+@pytest.fixture(scope="session")
+async def client(cluster: Cluster) -> AsyncIterator[Client]:
+    """An administrator's client of the shared cluster."""
+    async with cluster.client("hansa-test") as client:
+        yield client
+
+
+@pytest.fixture
+async def namespace(client: Client) -> AsyncIterator[str]:
+    """A fresh namespace of the shared cluster."""
+    name = f"test-{secrets.token_hex(4)}"
+    await client.create(
+        resources.NAMESPACES, Object.of({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    )
+    yield name
+    await client.delete(resources.NAMESPACES, name)
+
+
+@pytest.fixture
+async def fresh_cluster(fleet: Fleet) -> AsyncIterator[FreshCluster]:
+    """Makes clusters of the test's own (`await fresh_cluster(nodes=1)`), which may be broken at will."""
+    made: list[str] = []
+    numbers = itertools.count(1)
+
+    async def make(**wishes: Any) -> Cluster:
+        name = wishes.pop("name", f"fresh-{next(numbers)}")
+        made.append(name)
+        [cluster] = await fleet.up([ClusterSpec(name, **wishes)])
+        return cluster
+
+    yield make
+    await fleet.down([name for name in made if name in fleet.names()])
+
+
+@pytest.fixture(scope="session")
+async def kubectl(fleet: Fleet) -> Path:
+    """The real kubectl."""
+    return (await local.binaries.ensure(["kubectl"], sources=fleet.sources))["kubectl"]
