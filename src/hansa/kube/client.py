@@ -1,26 +1,20 @@
 """The client of one API server: any resource, every verb, plain values in and out.
 
-It bounds requests in flight and honours the server's own limits; there is no rate limit of our own. Caches, retries
-after a conflict and everything else that needs a decision are left to callers.
+Caches, retries after a conflict and everything else that needs a decision are left to callers.
 """
 
-import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from enum import StrEnum
-from typing import Any, Self
-from urllib.parse import urlencode
+from typing import Any
 
 import msgspec
 
-from hansa.kube import errors, objects, transport
-from hansa.kube.credentials import Credentials
+from hansa.kube import objects
 from hansa.kube.objects import Object, Page
 from hansa.kube.resource import Resource
-from hansa.kube.transport import Request, Response, Stream, Transport
-from hansa.runtime.clock import Clock, SystemClock
+from hansa.kube.server import Server
+from hansa.kube.transport import Response
 
-DEADLINE = 30.0  # seconds for a request with all its waits; the API server gives up on most requests after 60
-IN_FLIGHT = 64  # requests per API server; it serves 400 reads and 200 writes at a time by default, to all clients
 PAGE = 500  # objects; what client-go asks for
 
 
@@ -41,37 +35,8 @@ class Propagation(StrEnum):
     ORPHAN = "Orphan"
 
 
-class Client:
-    """A connection pool to one API server, and the verbs. Use it with `async with`."""
-
-    def __init__(
-        self,
-        credentials: Credentials,
-        *,
-        user_agent: str,
-        in_flight: int = IN_FLIGHT,
-        deadline: float = DEADLINE,
-        keep_managed_fields: bool = False,
-        clock: Clock | None = None,
-    ) -> None:
-        self.credentials = credentials
-        self.user_agent = user_agent
-        self.keep_managed_fields = keep_managed_fields
-        self._deadline = deadline
-        self._clock = clock or SystemClock()
-        self._http = transport.Http()
-        inner = transport.bounded(transport.authorized(self._http, credentials), in_flight)
-        self._send: Transport = transport.patient(inner, self._clock, within=deadline / 2)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
-
-    async def close(self) -> None:
-        """Close all connections."""
-        await self._http.close()
+class Client(Server):
+    """The verbs. Use it with `async with`, which closes its connections."""
 
     async def get(self, resource: Resource, name: str, *, namespace: str = "", subresource: str = "") -> Object:
         """Read one object, or a subresource of it such as `scale`."""
@@ -260,63 +225,6 @@ class Client:
             body=_delete_options(grace=grace, propagation=propagation),
         )
 
-    async def version(self) -> str:
-        """The server's version, such as v1.35.8."""
-        response = await self.request("GET", "/version", doing="read the server's version")
-        return str(msgspec.json.decode(response.body)["gitVersion"])
-
-    async def request(
-        self,
-        method: str,
-        path: str,
-        *,
-        doing: str = "",
-        query: Mapping[str, str] | None = None,
-        body: bytes = b"",
-        content: str = "application/json",
-        accept: str = "application/json",
-        deadline: float = 0.0,
-    ) -> Response:
-        """Any request. A refusal is raised; `doing` completes the sentence "cannot …"."""
-        headers = {"Accept": accept, "User-Agent": self.user_agent}
-        if body:
-            headers["Content-Type"] = content
-        request = Request(method, _target(path, query), doing=doing or f"{method} {path}", headers=headers, body=body)
-        return await self._answer(request, deadline or self._deadline)
-
-    async def open(
-        self, path: str, *, doing: str = "", query: Mapping[str, str] | None = None, accept: str = "*/*"
-    ) -> Stream:
-        """A GET whose answer goes on: a watch, a log. The deadline is for its beginning; close it at the end."""
-        headers = {"Accept": accept, "User-Agent": self.user_agent}
-        request = Request("GET", _target(path, query), doing=doing or f"GET {path}", headers=headers, is_stream=True)
-        response = await self._answer(request, self._deadline)
-        if response.stream is None:
-            raise ValueError("a transport answered a stream without one")
-        return response.stream
-
-    async def _answer(self, request: Request, deadline: float) -> Response:
-        try:
-            async with asyncio.timeout(deadline):
-                response = await self._send(request)
-        except TimeoutError:
-            server = (await self.credentials.access()).server
-            raise errors.Unreachable(f"cannot {request.doing}: {server} gave no answer in {deadline:g} s") from None
-        if response.status >= 300:
-            raise await self._refusal(response, request.doing)
-        return response
-
-    async def _refusal(self, response: Response, doing: str) -> errors.ApiError:
-        access = await self.credentials.access()
-        status = errors.parse_status(response.status, response.body)
-        if status.code == 401:
-            reason = access.refusal(self._clock.wall())
-            status = msgspec.structs.replace(status, message=f"{status.message or 'Unauthorized'}: {reason}")
-        error = errors.from_status(status, f"{doing} at {access.server}")
-        if isinstance(error, errors.Throttled):
-            error.retry_after = transport.retry_after(response) or error.retry_after
-        return error
-
     def _object(self, response: Response) -> Object:
         return Object.parse(response.body, keep_managed_fields=self.keep_managed_fields)
 
@@ -324,11 +232,6 @@ class Client:
 def _named(resource: Resource, namespace: str, name: str = "", subresource: str = "") -> str:
     where = f"{namespace}/{name}" if namespace and name else name or (f"in {namespace}" if namespace else "")
     return " ".join(part for part in (f"{resource}/{subresource}" if subresource else str(resource), where) if part)
-
-
-def _target(path: str, query: Mapping[str, str] | None) -> str:
-    pairs = [(name, value) for name, value in (query or {}).items() if value]
-    return f"{path}?{urlencode(pairs)}" if pairs else path
 
 
 def _writing(field_manager: str, dry_run: bool) -> dict[str, str]:

@@ -30,7 +30,7 @@ class Request:
     method: str
     target: str
     doing: str  # completes "cannot …"
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     body: bytes = field(default=b"", repr=False)
     is_stream: bool = False  # the answer goes on until somebody ends it
     access: Access | None = None
@@ -69,12 +69,11 @@ class Http:
         access = request.access
         if access is None:
             raise ValueError("a request needs an access: wrap the transport with `authorized`")
-        headers = [*request.headers.items(), *access.headers]
         try:
             response = await self._opened().request(
                 request.method,
                 yarl.URL(access.server + request.target, encoded=True),
-                headers=headers,
+                headers=request.headers + access.headers,
                 data=request.body or None,
                 ssl=access.tls or True,
                 server_hostname=access.server_name,
@@ -141,12 +140,10 @@ def authorized(inner: Transport, credentials: Credentials) -> Transport:
 
 
 def bounded(inner: Transport, limit: int) -> Transport:
-    """At most so many requests in flight; streams are not counted, since they stay."""
+    """At most so many requests in flight."""
     slots = asyncio.Semaphore(limit)
 
     async def send(request: Request) -> Response:
-        if request.is_stream:
-            return await inner(request)
         async with slots:
             return await inner(request)
 

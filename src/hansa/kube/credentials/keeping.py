@@ -32,8 +32,8 @@ class Credentials:
         self._clock = clock or SystemClock()
         self._plugin_deadline = plugin_deadline
         self._access: Access | None = None
-        self._stamp: _Stamp = ()
-        self._looked = 0.0
+        self._stamp: _Stamp | None = None
+        self._looked = -math.inf
         self._ends = math.inf
         self._turn = asyncio.Lock()
 
@@ -61,6 +61,10 @@ class Credentials:
             if self._access is not refused:
                 return self._access  # another request was here first
             return await self._reload(refused)
+
+    def expire(self) -> None:
+        """Have everything read again at the next use."""
+        self._stamp, self._looked = None, -math.inf
 
     async def _load(self) -> Access:
         login = self._read()
