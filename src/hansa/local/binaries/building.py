@@ -9,7 +9,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from hansa.local.binaries import failures, running
-from hansa.local.binaries.catalogue import Binary, Platform
+from hansa.local.binaries.binary import Binary, Platform
 from hansa.local.binaries.failures import SourceFailed
 from hansa.local.binaries.progress import Phase, Report
 from hansa.local.binaries.toolchain import Toolchain, toolchain

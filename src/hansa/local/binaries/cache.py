@@ -14,7 +14,7 @@ from pathlib import Path
 
 from hansa.local import files
 from hansa.local.binaries import failures
-from hansa.local.binaries.catalogue import Binary, Platform
+from hansa.local.binaries.binary import Binary, Platform
 
 WORK = "work-"
 OTHERS_BUILD_SECONDS = 3600.0  # a first build takes minutes; who holds a place for an hour has lost its way

@@ -6,7 +6,7 @@ The checksum comes from the publisher too, so it guards against damage and mix-u
 import asyncio
 import contextlib
 import hashlib
-import json
+import re
 import shutil
 import tarfile
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
@@ -15,8 +15,9 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
 import aiohttp
+import msgspec
 
-from hansa.local.binaries.catalogue import Binary, Platform
+from hansa.local.binaries.binary import Binary, Platform
 from hansa.local.binaries.failures import SourceFailed
 from hansa.local.binaries.progress import Phase, Report
 
@@ -102,17 +103,32 @@ async def downloads(binaries: Iterable[Binary], here: Platform, patience: Patien
 
 def checksum(published: str, name: str) -> str:
     """The SHA-256 of the named file in what the publisher says: a bare sum, lines of `sum name`, or GitHub's JSON."""
-    if published.lstrip().startswith("{"):
-        assets = json.loads(published).get("assets", [])
-        sums = [str(asset.get("digest")).removeprefix("sha256:") for asset in assets if asset.get("name") == name]
-    else:
-        lines = [line.split() for line in published.splitlines() if line.strip()]
-        sums = [words[0] for words in lines if len(words) == 1 or words[-1].lstrip("*") == name]
-    match sums:
-        case [one] if len(one) == 64:
-            return one.lower()
-        case _:
-            raise SourceFailed(f"no SHA-256 of {name} was published")
+    sums = _github_sums(published, name) if published.startswith("{") else _listed_sums(published, name)
+    if len(sums) != 1 or not re.fullmatch(r"[0-9a-fA-F]{64}", sums[0]):
+        raise SourceFailed(f"no SHA-256 of {name} was published")
+    return sums[0].lower()
+
+
+def _listed_sums(published: str, name: str) -> list[str]:
+    lines = [line.split() for line in published.splitlines() if line.strip()]
+    return [words[0] for words in lines if len(words) == 1 or words[-1].lstrip("*") == name]
+
+
+def _github_sums(published: str, name: str) -> list[str]:
+    try:
+        assets = msgspec.json.decode(published, type=_GithubRelease).assets
+    except msgspec.DecodeError:
+        return []
+    return [(asset.digest or "").removeprefix("sha256:") for asset in assets if asset.name == name]
+
+
+class _GithubAsset(msgspec.Struct, frozen=True):
+    name: str
+    digest: str | None = None
+
+
+class _GithubRelease(msgspec.Struct, frozen=True):
+    assets: list[_GithubAsset] = []
 
 
 async def _probe(session: aiohttp.ClientSession, url: str, seconds: float) -> str:

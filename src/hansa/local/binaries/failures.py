@@ -10,7 +10,7 @@ import errno
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from hansa.local.binaries.catalogue import Binary
+from hansa.local.binaries.binary import Binary
 from hansa.runtime.errors import HansaError
 
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}

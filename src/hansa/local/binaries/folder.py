@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from hansa.local.binaries import running
-from hansa.local.binaries.catalogue import Binary, minor
+from hansa.local.binaries.binary import Binary, minor
 from hansa.local.binaries.failures import Unavailable
 
 ANSWER_SECONDS = 30.0

