@@ -17,7 +17,7 @@ RESTARTS = backoff.Backoff(first=0.1, factor=2.0, most=30.0, jitter=0.2)
 
 
 class Supervisor:
-    """Owns tasks by name. Leaving `async with` ends them all."""
+    """Owns tasks. Leaving `async with` ends them all."""
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class Supervisor:
         self._failures = metrics.counter(
             "hansa_task_failures_total", "Failed parts, each started again.", labels=["task"]
         )
-        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Self:
         return self
@@ -42,22 +42,15 @@ class Supervisor:
         await self.close()
 
     def start(self, name: str, run: Callable[[], Awaitable[None]]) -> asyncio.Task[None]:
-        """Run a part until it returns; when it fails, run it again. The name must be free."""
-        if name in self._tasks:
-            raise errors.HansaError(f"cannot start {name}: it runs already")
+        """Run a part until it returns; when it fails, run it again. To end it before, cancel the task."""
         task = asyncio.create_task(self._supervise(name, run), name=name)
-        self._tasks[name] = task
-        task.add_done_callback(lambda _: self._tasks.pop(name, None))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
         return task
-
-    async def stop(self, name: str) -> None:
-        """Cancel a part and wait until it has ended. One that has ended already is fine."""
-        if task := self._tasks.get(name):
-            await cancel(task)
 
     async def close(self) -> None:
         """Cancel all parts and wait until they have ended."""
-        await cancel(*self._tasks.values())
+        await cancel(*self._tasks)
 
     async def _supervise(self, name: str, run: Callable[[], Awaitable[None]]) -> None:
         failures = 0

@@ -89,8 +89,9 @@ class QueueMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.working)
     @rule(data=st.data())
     def done(self, data):
-        key = data.draw(st.sampled_from(sorted(self.working)))
+        self.finish(data.draw(st.sampled_from(sorted(self.working))))
 
+    def finish(self, key):
         async def act():
             self.queue.done(key)
 
@@ -106,22 +107,14 @@ class QueueMachine(RuleBasedStateMachine):
         """Nothing is lost: whatever was asked for is handed out in the end."""
         if not hasattr(self, "queue"):
             return
-        self.time_passes(seconds=1000)
-        while self.working or self.dirty:
-            if self.takeable():
-                self.take()
-            else:
-                for key in list(self.working):
-                    self.queue_done(key)
-        assert not self.due
-        self.runner.close()
-
-    def queue_done(self, key):
-        async def act():
-            self.queue.done(key)
-
-        self.do(act())
-        self.working.remove(key)
+        with self.runner:
+            self.time_passes(seconds=1000)
+            while self.working or self.dirty:
+                if self.takeable():
+                    self.take()
+                else:
+                    self.finish(min(self.working))
+            assert not self.due
 
 
 TestQueueMachine = QueueMachine.TestCase

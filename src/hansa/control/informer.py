@@ -1,0 +1,149 @@
+"""Shared caches of one cluster: one watch for each scope, however many read it; it ends when nobody does.
+
+Who reads declares a scope and gets the store; credentials, reconnects and relists are the watch's.
+"""
+
+import asyncio
+import contextlib
+import dataclasses
+import functools
+import random as randomness
+from collections.abc import AsyncIterator
+
+from hansa.control import store
+from hansa.kube import client, field_selectors, objects, resource, selectors, watching
+from hansa.runtime import clock, errors, metrics, tasks
+
+TURN = 100  # changes of one watch in a row before others have their turn: a few milliseconds
+
+
+@dataclasses.dataclass(frozen=True)
+class Scope:
+    """What is watched: a resource, in one namespace or in all, that the selectors match."""
+
+    resource: resource.Resource
+    namespace: str = dataclasses.field(default="", kw_only=True)
+    labels: str = dataclasses.field(default="", kw_only=True)
+    fields: str = dataclasses.field(default="", kw_only=True)
+
+    def __str__(self) -> str:
+        parts = (str(self.resource), self.namespace and f"in {self.namespace}", self.labels, self.fields)
+        return " ".join(part for part in parts if part)
+
+    def matches(self, obj: objects.Object) -> bool:
+        """Whether an object of the resource belongs here, as the API server would say."""
+        by_label, by_field = self._selectors
+        return (
+            self.namespace in ("", obj.namespace)
+            and by_label.matches(obj.labels)
+            and (not self.fields or by_field.matches_object(obj.to_dict()))
+        )
+
+    @functools.cached_property
+    def _selectors(self) -> tuple[selectors.Selector, field_selectors.FieldSelector]:
+        return selectors.parse(self.labels), field_selectors.parse(self.fields)
+
+
+class Informers:
+    """The caches of one cluster. `patience` is how many seconds a silent watch is believed."""
+
+    def __init__(
+        self,
+        cluster: str,
+        client: client.Client,
+        *,
+        supervisor: tasks.Supervisor,
+        clock: clock.Clock,
+        random: randomness.Random,
+        metrics: metrics.Registry,
+        patience: float = 120.0,
+        watch_patience: watching.Patience | None = None,
+    ) -> None:
+        self.cluster = cluster
+        self._client, self._supervisor, self._clock, self._random = client, supervisor, clock, random
+        self._metrics, self._patience, self._watch_patience = metrics, patience, watch_patience
+        self._informers: dict[Scope, _Informer] = {}
+        self._is_closed = False
+
+    @contextlib.asynccontextmanager
+    async def share(self, scope: Scope) -> AsyncIterator[store.Store]:
+        """The store of a scope, for as long as the caller stays inside."""
+        informer = self.acquire(scope)
+        try:
+            yield informer
+        finally:
+            await self.release(scope)
+
+    def acquire(self, scope: Scope) -> store.Store:
+        """The store of a scope; its watch runs until as many have released it."""
+        if self._is_closed:
+            raise errors.HansaError(f"cannot watch {scope}: cluster {self.cluster} has left")
+        informer = self._informers.get(scope)
+        if informer is None:
+            informer = self._informers[scope] = self._started(scope)
+        informer.readers += 1
+        return informer.store
+
+    async def release(self, scope: Scope) -> None:
+        """One reader less; without readers the watch ends and the cache goes."""
+        informer = self._informers.get(scope)
+        if informer is None:
+            return
+        informer.readers -= 1
+        if not informer.readers:
+            del self._informers[scope]
+            await _end(informer)
+
+    async def close(self) -> None:
+        """The cluster leaves: all its watches end, whoever reads."""
+        self._is_closed = True
+        informers, self._informers = list(self._informers.values()), {}
+        for informer in informers:
+            await _end(informer)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every cache had its first full list."""
+        return all(informer.store.knowledge.is_complete for informer in self._informers.values())
+
+    def _started(self, scope: Scope) -> "_Informer":
+        name = f"{self.cluster} {scope}"
+        cache = store.Store(
+            name, clock=self._clock, metrics=self._metrics, patience=self._patience, matches=scope.matches
+        )
+        return _Informer(cache, self._supervisor.start(f"watch {name}", lambda: self._follow(scope, cache)))
+
+    async def _follow(self, scope: Scope, cache: store.Store) -> None:
+        changes = watching.watch(
+            self._client,
+            scope.resource,
+            namespace=scope.namespace,
+            labels=scope.labels,
+            fields=scope.fields,
+            patience=self._watch_patience,
+            clock=self._clock,
+            random=self._random,
+        )
+        count = 0
+        try:
+            async with contextlib.aclosing(changes):
+                async for change in changes:
+                    cache.apply(change)
+                    count += 1
+                    if count % TURN == 0:
+                        await asyncio.sleep(0)
+        except Exception as error:
+            cache.knowledge.interrupt(str(error))
+            raise
+
+
+@dataclasses.dataclass(slots=True)
+class _Informer:
+    store: store.Store
+    task: asyncio.Task[None]
+    readers: int = 0
+
+
+async def _end(informer: _Informer) -> None:
+    informer.store.close()
+    await tasks.cancel(informer.task)

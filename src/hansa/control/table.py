@@ -1,0 +1,134 @@
+"""Immutable objects by key, with indexes, and listeners who are told which keys to look at after a change.
+
+Listeners get keys, not events: they read the state when they come to it. Where objects come from is left to others.
+"""
+
+import contextlib
+import logging
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import TypeVar
+
+from hansa.kube import objects
+from hansa.runtime import errors, metrics
+
+K = TypeVar("K", bound=Hashable)
+ValuesOf = Callable[[objects.Object], Iterable[Hashable]]
+Notify = Callable[[Hashable], None]
+log = logging.getLogger(__name__)
+
+
+def own_key(obj: objects.Object) -> tuple[objects.Key]:
+    """The object's own key."""
+    return (obj.key,)
+
+
+class Index:
+    """Keys by a value that is computed from the object."""
+
+    __slots__ = ("keys", "values_of")
+
+    def __init__(self, values_of: ValuesOf) -> None:
+        self.values_of = values_of
+        self.keys: dict[Hashable, dict[objects.Key, None]] = {}  # a dict as a set that keeps the order
+
+    def move(self, key: objects.Key, before: Mapping[Hashable, None], after: Mapping[Hashable, None]) -> None:
+        """The values of a key changed."""
+        for value in before:
+            if value not in after:
+                keys = self.keys[value]
+                del keys[key]
+                if not keys:
+                    del self.keys[value]
+        for value in after:
+            self.keys.setdefault(value, {})[key] = None
+
+
+class Table:
+    """Objects of one kind. Reads between two awaits are consistent; `snapshot` stays so for longer."""
+
+    def __init__(self, name: str, *, metrics: metrics.Registry) -> None:
+        self.name = name
+        self._objects: dict[objects.Key, objects.Object] = {}
+        self._indexes: dict[str, Index] = {}
+        self._listeners: list[tuple[Notify, ValuesOf]] = []
+        self._broken = metrics.counter(
+            "hansa_listener_failures_total", "Failures of what listens to or indexes a store.", labels=["store"]
+        ).of(name)
+
+    def __len__(self) -> int:
+        return len(self._objects)
+
+    def __iter__(self) -> Iterator[objects.Key]:
+        return iter(self._objects)
+
+    def get(self, key: objects.Key) -> objects.Object | None:
+        """The object, if there is one."""
+        return self._objects.get(key)
+
+    def values(self) -> Iterable[objects.Object]:
+        """All objects."""
+        return self._objects.values()
+
+    def snapshot(self) -> Mapping[objects.Key, objects.Object]:
+        """All objects as they are now, whatever comes; the table is copied, the objects are not."""
+        return MappingProxyType(dict(self._objects))
+
+    def index(self, name: str, values_of: ValuesOf) -> None:
+        """Keep an index: `values_of` tells under which values an object is found. The same one twice is fine."""
+        if (found := self._indexes.get(name)) is None:
+            index = self._indexes[name] = Index(values_of)
+            for key, obj in self._objects.items():
+                index.move(key, {}, self._values(values_of, obj))
+        elif found.values_of != values_of:
+            raise errors.HansaError(f"{self.name} has another index {name}: give one of them another name")
+
+    def find(self, index: str, value: Hashable) -> list[objects.Object]:
+        """The objects under a value of an index, in the order in which they came there."""
+        return [self._objects[key] for key in self._indexes[index].keys.get(value, ())]
+
+    def listen(self, notify: Callable[[K], None], keys: Callable[[objects.Object], Iterable[K]]) -> Callable[[], None]:
+        """Tell `notify` which keys to look at: those that `keys` gives for an object before and after each change.
+
+        The keys of what is there come at once. The answer ends it.
+        """
+        listener = (notify, keys)
+        self._listeners.append(listener)  # type: ignore[arg-type] # notify takes what keys gives
+        for obj in list(self._objects.values()):
+            self._tell(*self._listeners[-1], None, obj)
+        return lambda: _discard(self._listeners, listener)
+
+    def put(self, key: objects.Key, new: objects.Object | None) -> None:
+        """Replace an object, or take it away, and tell everybody."""
+        old = self._objects.get(key)
+        if new is None:
+            self._objects.pop(key, None)
+        else:
+            self._objects[key] = new
+        for index in self._indexes.values():
+            index.move(key, self._values(index.values_of, old), self._values(index.values_of, new))
+        for notify, keys in tuple(self._listeners):
+            self._tell(notify, keys, old, new)
+
+    def _tell(self, notify: Notify, keys: ValuesOf, old: objects.Object | None, new: objects.Object | None) -> None:
+        for key in self._values(keys, old) | self._values(keys, new):
+            with self._contained():
+                notify(key)
+
+    def _values(self, values_of: ValuesOf, obj: objects.Object | None) -> dict[Hashable, None]:
+        with self._contained():
+            return {} if obj is None else dict.fromkeys(values_of(obj))
+        return {}
+
+    @contextlib.contextmanager
+    def _contained(self) -> Iterator[None]:
+        # One listener's bug, or an object that nobody thought of, must not end the watch of all the others.
+        try:
+            yield
+        except Exception:
+            self._broken.inc()
+            log.exception("a listener or an index of a store failed", extra={"store": self.name})
+
+
+def _discard(listeners: list[K], listener: object) -> None:
+    listeners[:] = [one for one in listeners if one is not listener]
