@@ -110,7 +110,7 @@ def of(units: int, form: Format = Format.DECIMAL) -> Quantity:
 @functools.lru_cache(maxsize=CACHED, typed=True)
 def parse(text: str | int | float) -> Quantity:
     """Read a quantity as a manifest has it: a text, or a plain number."""
-    spelled = str(text).strip(" ")
+    spelled = text.strip(" ") if isinstance(text, str) else msgspec.json.encode(text).decode()
     match = _SPELLING.fullmatch(spelled) if 0 < len(spelled) <= LONGEST else None
     if match is None:
         raise _refused(spelled)

@@ -99,7 +99,8 @@ def test_an_empty_term_matches_no_node(empty: dict[str, Any]) -> None:
 
 def test_required_affinity_without_terms_matches_no_node_but_no_affinity_matches_all() -> None:
     assert not affinity.of_pod_spec(requiring()).matches("n1", LABELS)
-    for spec in ({}, {"affinity": None}, {"affinity": {}}, {"affinity": {"nodeAffinity": {}}}, {"nodeSelector": {}}):
+    nowhere: list[dict[str, Any]] = [{}, {"affinity": None}, {"affinity": {}}, {"affinity": {"nodeAffinity": {}}}]
+    for spec in [*nowhere, {"nodeSelector": {}}]:
         assert affinity.of_pod_spec(spec).matches("n1", {})
 
 

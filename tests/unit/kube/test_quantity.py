@@ -26,10 +26,10 @@ def exact(text: str) -> Fraction:
     """The value of a text, by the definition of its suffix."""
     number = text.rstrip("numkMGTPEKi")
     suffix = text[len(number) :]
-    if suffix in BINARY:
-        return Fraction(number) * 2 ** BINARY[suffix]
     mantissa, _, exponent = number.lower().partition("e")
-    return Fraction(mantissa) * Fraction(10) ** (int(exponent or "0") + DECIMAL[suffix])
+    power = Fraction(2 ** BINARY[suffix]) if suffix in BINARY else Fraction(10 ** (DECIMAL[suffix] + 9), 10**9)
+    shift = int(exponent or "0")
+    return Fraction(mantissa) * power * (10**shift if shift >= 0 else Fraction(1, 10**-shift))
 
 
 def away_from_zero(value: Fraction) -> int:
@@ -131,8 +131,10 @@ def test_plain_numbers_of_a_manifest_are_quantities() -> None:
     assert str(parse(2)) == "2"
     assert str(parse(0.25)) == "250m"
     assert str(parse(-3)) == "-3"
-    with pytest.raises(QuantityError, match="True"):
-        parse(True)
+    assert str(parse(1e21)) == "1e21"
+    for no_number in (True, float("inf"), float("nan")):
+        with pytest.raises(QuantityError, match="is not a quantity"):
+            parse(no_number)
 
 
 @given(texts)
