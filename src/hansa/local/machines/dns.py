@@ -10,20 +10,23 @@ NAME, NAMESPACE = "coredns", "kube-system"
 SERVICE = "kube-dns"
 LABELS = {"k8s-app": SERVICE}
 
-COREFILE = """.:53 {
+COREFILE = """cluster.local in-addr.arpa ip6.arpa {
     errors
     health
     ready
-    kubernetes cluster.local in-addr.arpa ip6.arpa {
+    kubernetes {
         pods insecure
         ttl 5
     }
+    cache 5
+    loadbalance
+    reload
+}
+. {
+    errors
     template ANY ANY {
         rcode NXDOMAIN
     }
-    cache 5
-    reload
-    loadbalance
 }
 """
 

@@ -96,20 +96,22 @@ class Fabric:
         async with self._lock():
             await _delete(self.host(cluster, index))
 
-    async def remove(self, cluster: str, slot: int) -> None:
+    async def remove(self, cluster: str) -> None:
         """Remove all hosts of a cluster, and the router after the last one."""
         async with self._lock():
             for name in _names(f"{self.prefix}.{cluster}."):
                 await _delete(name)
-            if _is_there(self.router):
-                await self._join(Networks(slot), False)
-            if not _names(f"{self.prefix}."):
+            if _names(self.prefix) == [self.router]:
                 await _delete(self.router)
-        with contextlib.suppress(OSError):
-            NAMESPACES.rmdir()
+                with contextlib.suppress(OSError):
+                    NAMESPACES.rmdir()
 
     def _lock(self) -> AbstractAsyncContextManager[None]:
-        return files.lock(self.state / "fabric.lock", deadline=LOCK_SECONDS)
+        return files.lock(self._lock_file, deadline=LOCK_SECONDS)
+
+    @property
+    def _lock_file(self) -> Path:
+        return self.state / "locks" / ".fabric"
 
     async def _ensure_router(self) -> None:
         await _create(self.router)

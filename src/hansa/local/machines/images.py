@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from hansa.local.machines import command, oci
@@ -15,43 +15,42 @@ PAUSE, BUSYBOX, AGNHOST, COREDNS = (f"hansa.local/{name}:1" for name in ("pause"
 PROGRAMS = ("pause", "agnhost", "coredns")
 
 
-async def ensure(cache: Path, programs: Mapping[str, Path], *, busybox: Path) -> list[Path]:
-    """The archives of all images, made where they are missing."""
+async def ensure(cache: Path, programs: Mapping[str, Path], *, busybox: Path) -> Path:
+    """One archive with all images, made if it is missing: containerd takes one faster than several."""
     applets = (await command.run(str(busybox), "--list")).split()
-    images = [
-        Image(PAUSE, {"/pause": programs["pause"]}, ("/pause",)),
-        Image(
-            BUSYBOX,
-            {"/bin/busybox": busybox},
-            entrypoint=(),
-            arguments=("/bin/sh",),
-            links={f"/bin/{name}": "busybox" for name in applets if name != "busybox"},
-        ),
-        Image(AGNHOST, {"/agnhost": programs["agnhost"]}, ("/agnhost",), arguments=("pause",)),
-        Image(COREDNS, {"/coredns": programs["coredns"]}, ("/coredns",)),
-    ]
-    return [await asyncio.to_thread(_ensure, cache, image) for image in images]
-
-
-def _ensure(cache: Path, image: Image) -> Path:
-    name = image.reference.rpartition("/")[2].replace(":", "-")
-    archive = cache / f"{name}-{_key(image)}.tar"
-    if archive.exists():
-        return archive
-    draft = archive.with_name(f".{archive.name}.{os.getpid()}")
-    try:
-        cache.mkdir(parents=True, exist_ok=True)
-        oci.build(image, draft)
-        draft.replace(archive)
-    except OSError as error:
-        draft.unlink(missing_ok=True)
-        raise HansaError(f"cannot make the image {image.reference} in {cache}: {error.strerror}") from error
+    images = _images(programs, busybox, applets)
+    archive = cache / f"images-{_key(images)}.tar"
+    if not archive.exists():
+        await asyncio.to_thread(_build, images, archive)
     return archive
 
 
-def _key(image: Image) -> str:
-    """Differs when the image or one of its programs does, without reading them."""
-    stats = [(path, program.stat()) for path, program in sorted(image.programs.items())]
-    marks = [(path, stat.st_size, stat.st_mtime_ns) for path, stat in stats]
-    described = (image.reference, image.entrypoint, image.arguments, sorted(image.links.items()), marks)
-    return hashlib.sha256(repr(described).encode()).hexdigest()[:16]
+def _images(programs: Mapping[str, Path], busybox: Path, applets: Iterable[str]) -> list[Image]:
+    links = {f"/bin/{name}": "busybox" for name in applets if name != "busybox"}
+    return [
+        Image(PAUSE, {"/pause": programs["pause"]}, entrypoint=("/pause",)),
+        Image(BUSYBOX, {"/bin/busybox": busybox}, arguments=("/bin/sh",), links=links),
+        Image(AGNHOST, {"/agnhost": programs["agnhost"]}, entrypoint=("/agnhost",), arguments=("pause",)),
+        Image(COREDNS, {"/coredns": programs["coredns"]}, entrypoint=("/coredns",)),
+    ]
+
+
+def _build(images: Sequence[Image], archive: Path) -> None:
+    draft = archive.with_name(f".{archive.name}.{os.getpid()}")
+    try:
+        archive.parent.mkdir(parents=True, exist_ok=True)
+        oci.build(images, draft)
+        draft.replace(archive)
+    except OSError as error:
+        raise HansaError(f"cannot make the images of real nodes in {archive.parent}: {error.strerror}") from error
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _key(images: Sequence[Image]) -> str:
+    """Differs when an image, one of the programs or the way to build does, without reading the programs."""
+    described = [
+        (image, [(program.stat().st_size, program.stat().st_mtime_ns) for program in image.programs.values()])
+        for image in images
+    ]
+    return hashlib.sha256(repr(described).encode() + Path(oci.__file__).read_bytes()).hexdigest()[:16]

@@ -134,10 +134,9 @@ def run(plan: Mapping[str, Any], logs: Mapping[str, int]) -> NoReturn:
     runtime = services[plan["runtime"]]
     runtime.start()
     wait_for(Path(plan["socket"]), runtime)
-    imports = [spawn(argv, runtime.log, plan["env"]) for argv in plan["imports"]]
-    failed = [pid for pid in imports if os.waitpid(pid, 0)[1] != 0]
-    if failed:
-        raise OSError(f"{len(failed)} images could not be imported; the runtime's log says why")
+    for argv in plan["imports"]:
+        if os.waitpid(spawn(argv, runtime.log, plan["env"]), 0)[1] != 0:
+            raise OSError(f'"{" ".join(argv)}" failed; the log of {plan["runtime"]} says why')
     while True:
         now = time.monotonic()
         waiting = [service for service in services.values() if not service.pid]
