@@ -3,13 +3,15 @@
 Caches, retries after a conflict and everything else that needs a decision are left to callers.
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+import contextlib
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
 import msgspec
 
 from hansa.kube import objects
+from hansa.kube.errors import Unreachable
 from hansa.kube.objects import Object, Page
 from hansa.kube.resource import Resource
 from hansa.kube.server import Server
@@ -67,7 +69,8 @@ class Client(Server):
                 "resourceVersion": version,
             },
         )
-        return objects.parse_page(response.body, keep_managed_fields=self.keep_managed_fields)
+        with _readable():
+            return objects.parse_page(response.body, keep_managed_fields=self.keep_managed_fields)
 
     async def pages(
         self, resource: Resource, *, namespace: str = "", labels: str = "", fields: str = "", limit: int = PAGE
@@ -226,7 +229,17 @@ class Client(Server):
         )
 
     def _object(self, response: Response) -> Object:
-        return Object.parse(response.body, keep_managed_fields=self.keep_managed_fields)
+        with _readable():
+            return Object.parse(response.body, keep_managed_fields=self.keep_managed_fields)
+
+
+@contextlib.contextmanager
+def _readable() -> Iterator[None]:
+    """A login page of a proxy comes with 200, too."""
+    try:
+        yield
+    except msgspec.DecodeError as error:
+        raise Unreachable(f"the answer is not that of an API server: {error}") from None
 
 
 def _named(resource: Resource, namespace: str, name: str = "", subresource: str = "") -> str:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from hansa.kube.errors import Status
+from hansa.kube.errors import Invalid, Status
 
 T = TypeVar("T")
 
@@ -28,7 +28,9 @@ class Key(NamedTuple):
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
 
-class OwnerReference(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+class OwnerReference(
+    msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True, forbid_unknown_fields=True
+):
     """One entry of `metadata.ownerReferences`."""
 
     api_version: str = ""
@@ -92,7 +94,10 @@ class Object(msgspec.Struct, frozen=True, gc=False):
     @classmethod
     def of(cls, value: Mapping[str, Any]) -> Self:
         """Take an object in its plain form, as from YAML."""
-        return cls.parse(msgspec.json.encode(value), keep_managed_fields=True)
+        try:
+            return cls.parse(msgspec.json.encode(value), keep_managed_fields=True)
+        except (msgspec.DecodeError, TypeError) as error:
+            raise Invalid(f"this is not a Kubernetes object: {error}") from None
 
     @classmethod
     def _build(cls, fields: dict[str, Raw], *, keep_managed_fields: bool) -> Self:
@@ -178,7 +183,11 @@ class Object(msgspec.Struct, frozen=True, gc=False):
         for name in ("finalizers", "owner_references"):
             if name in fields:
                 fields[name] = tuple(fields[name])
-        return msgspec.structs.replace(self, metadata=msgspec.structs.replace(self.metadata, **fields))
+        metadata = msgspec.structs.replace(self.metadata, **fields)
+        unknown = self._unknown
+        if unknown and "owner_references" in fields:
+            unknown = {name: raw for name, raw in unknown.items() if name != "ownerReferences"}
+        return msgspec.structs.replace(self, metadata=metadata, _unknown=unknown)
 
     def to_json(self) -> bytes:
         """The object as the API server takes it."""
@@ -263,12 +272,19 @@ def _metadata(raw: Raw, *, keep_managed_fields: bool) -> tuple[Metadata, dict[st
 
 def _unusual_metadata(raw: Raw) -> tuple[Metadata, dict[str, Raw]]:
     """The slow way, for metadata with nulls or with fields that came after this program."""
-    fields = {name: value for name, value in _FIELDS.decode(raw).items() if bytes(value) != b"null"}
+    fields = _FIELDS.decode(raw)
     unknown = {name: fields.pop(name).copy() for name in fields.keys() - _KNOWN_METADATA}
-    return _METADATA.decode(msgspec.json.encode(fields)), unknown
+    known: dict[str, Any] = {name: value for name, value in fields.items() if bytes(value) != b"null"}
+    if (references := known.get("ownerReferences")) is not None:
+        plain = msgspec.json.decode(references, type=list[dict[str, Any]])
+        known["ownerReferences"] = [{k: v for k, v in ref.items() if k in _KNOWN_REFERENCE} for ref in plain]
+        if known["ownerReferences"] != plain:
+            unknown["ownerReferences"] = references.copy()  # as a whole: `to_json` writes it instead of the typed ones
+    return _METADATA.decode(msgspec.json.encode(known)), unknown
 
 
 _KNOWN_METADATA = frozenset(Metadata.__struct_encode_fields__)
+_KNOWN_REFERENCE = frozenset(OwnerReference.__struct_encode_fields__)
 
 
 @functools.lru_cache(maxsize=512)

@@ -189,7 +189,7 @@ def _why(error: Exception, access: Access) -> str:
         case ssl.SSLCertVerificationError(verify_message=reason):
             return access.distrust(reason)
         case aiohttp.ClientProxyConnectionError() | aiohttp.ClientHttpProxyError():
-            return f"the proxy next to {origin} does not let us through to {access.server}"
+            return f"the proxy in {access.login.proxy_origin} does not let us through to {access.server}"
         case aiohttp.ClientConnectorError(os_error=inner):
             return f"{access.server}, from {origin}, cannot be reached ({_reason(inner)})"
         case TimeoutError():

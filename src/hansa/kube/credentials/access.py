@@ -59,8 +59,9 @@ class Access:
 
 def build(login: Login, printed: Printed | None = None) -> Access:
     """Read all parts of a login. `printed` is what its exec plugin printed, if it has one."""
-    server = _server(login)
+    server, proxy = _server(login), _proxy(login)
     certificate, key = _pair(login, printed)
+    ends = _ends(certificate, login)
     token = printed.token if printed else _token(login)
     ca = login.ca.read() if login.ca else b""
     return Access(
@@ -68,9 +69,9 @@ def build(login: Login, printed: Printed | None = None) -> Access:
         tls=_tls(login, ca, certificate + b"\n" + key) if server.startswith("https:") else None,
         login=login,
         server_name=login.server_name or None,
-        proxy=_proxy(login),
+        proxy=proxy,
         headers=_authorization(token, login.basic) + login.impersonate,
-        certificate_ends=_ends(certificate, login),
+        certificate_ends=ends,
         fresh_until=printed.expires if printed else None,
         content=(ca, certificate, key, token.encode()),
     )
@@ -92,9 +93,7 @@ def _proxy(login: Login) -> str | None:
         return None
     parts = urlsplit(login.proxy)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise BadCredentials(
-            f"the proxy-url in {login.server_origin} is not an http(s) address; other kinds are unknown"
-        )
+        raise BadCredentials(f"{login.proxy_origin} is not an http:// or https:// address")
     return login.proxy
 
 

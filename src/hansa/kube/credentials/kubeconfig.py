@@ -22,7 +22,7 @@ EXEC_EXTENSION = "client.authentication.k8s.io/exec"  # a cluster's settings for
 def from_files(*paths: Path | str, context: str = "") -> Credentials:
     """Credentials from kubeconfig files, read again when one of them changes."""
     files = tuple(Path(path) for path in paths)
-    return Credentials(lambda: login(_read_all(files), context=context))
+    return Credentials(lambda: login(read_files(files), context=context))
 
 
 def from_environment(environ: Mapping[str, str] | None = None, *, context: str = "") -> Credentials:
@@ -30,6 +30,14 @@ def from_environment(environ: Mapping[str, str] | None = None, *, context: str =
     named = (os.environ if environ is None else environ).get("KUBECONFIG", "")
     paths = [Path(path) for path in named.split(os.pathsep) if path]
     return from_files(*(paths or [Path.home() / ".kube" / "config"]), context=context)
+
+
+def read_files(paths: Sequence[Path]) -> list["Entry"]:
+    """Read kubeconfigs to be merged. As kubectl does: of several files some may be missing, the only one may not."""
+    there = [path for path in paths if path.exists()]
+    if not there:
+        raise BadCredentials(f"there is no kubeconfig at {' or '.join(str(path) for path in paths)}")
+    return [_parse(_read(path), str(path), path.absolute().parent) for path in there]
 
 
 def parse(text: bytes | str, *, origin: str, context: str = "") -> Login:
@@ -77,13 +85,18 @@ class Entry:
             raise BadCredentials(f"{self.where(name)} must be a mapping")
         return Entry(value, f"{self.at}.{name}" if self.at else name, self.file, self.folder)
 
+    def mappings(self, name: str) -> list[Mapping[str, Any]]:
+        value = self.fields.get(name)
+        if value is None:
+            return []
+        if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):
+            raise BadCredentials(f"{self.where(name)} must be a list of mappings")
+        return value
+
     def named(self, collection: str, name: str, inner: str) -> "Entry | None":
         """The entry of a list such as `clusters` with that name."""
-        items = self.fields.get(collection) or []
-        if not isinstance(items, list) or not all(isinstance(item, Mapping) for item in items):
-            raise BadCredentials(f"{self.where(collection)} must be a list of mappings")
-        found = next((item for item in items if str(item.get("name")) == name), None)
-        return found and Entry(found, f"{collection}[{name}]", self.file, self.folder).child(inner)
+        found = next((item for item in self.mappings(collection) if str(item.get("name")) == name), None)
+        return None if found is None else Entry(found, f"{collection}[{name}]", self.file, self.folder).child(inner)
 
     def part(self, name: str) -> Part | None:
         """A part that is either `name`, a path relative to the kubeconfig, or `name`-data in base64, which wins."""
@@ -120,7 +133,7 @@ def login(files: Sequence[Entry], *, context: str = "") -> Login:
 
 
 def _cluster(cluster: Entry) -> dict[str, Any]:
-    extensions = cluster.fields.get("extensions") or []
+    extensions = cluster.mappings("extensions")
     config = next((item.get("extension") for item in extensions if item.get("name") == EXEC_EXTENSION), None)
     return {
         "server": cluster.text("server"),
@@ -129,6 +142,7 @@ def _cluster(cluster: Entry) -> dict[str, Any]:
         "skip_verify": cluster.flag("insecure-skip-tls-verify"),
         "server_name": cluster.text("tls-server-name"),
         "proxy": cluster.text("proxy-url"),
+        "proxy_origin": cluster.where("proxy-url"),
         "cluster_config": config,
     }
 
@@ -174,7 +188,9 @@ def _plugin(user: Entry) -> Plugin | None:
         raise BadCredentials(f"{spec.where('apiVersion')} must be {' or '.join(EXEC_VERSIONS)}")
     if "/" in command:
         command = str((user.folder / command).absolute())
-    variables = spec.fields.get("env") or []
+    variables = spec.mappings("env")
+    if not all(item.get("name") for item in variables):
+        raise BadCredentials(f"{spec.where('env')} has an entry without a name")
     return Plugin(
         command=command,
         args=spec.texts("args"),
@@ -200,15 +216,7 @@ def _referred(files: Sequence[Entry], chosen: Entry, field: str, collection: str
 
 
 def _names(files: Sequence[Entry], collection: str) -> list[str]:
-    return sorted({str(item.get("name")) for file in files for item in file.fields.get(collection) or []})
-
-
-def _read_all(paths: Sequence[Path]) -> list[Entry]:
-    # As kubectl does: of several files some may be missing, the only one may not.
-    there = [path for path in paths if path.exists()]
-    if not there:
-        raise BadCredentials(f"there is no kubeconfig at {' or '.join(str(path) for path in paths)}")
-    return [_parse(_read(path), str(path), path.absolute().parent) for path in there]
+    return sorted({str(item.get("name")) for file in files for item in file.mappings(collection)})
 
 
 def _read(path: Path) -> bytes:

@@ -66,6 +66,7 @@ class Login:
     skip_verify: bool = False
     server_name: str = ""
     proxy: str = field(default="", repr=False)  # may hold a password
+    proxy_origin: str = ""
     certificate: Part | None = None
     key: Part | None = None
     token: Part | None = None
