@@ -111,13 +111,13 @@ class _PodSpec(msgspec.Struct, frozen=True, rename="camel"):
     affinity: _Affinity | None = None
 
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 _NAME_FIELD: Final = "metadata.name"
 _OPERATORS: Final = (*selectors.SET_BASED, selectors.Operator.GT, selectors.Operator.LT)
 _NO_AFFINITY: Final = _NodeAffinity()
 
 
-def _converted(obj: Mapping[str, Any], kind: type[T]) -> T:
+def _converted(obj: Mapping[str, Any], kind: type[_T]) -> _T:
     try:
         return msgspec.convert(obj, kind)
     except msgspec.ValidationError as error:

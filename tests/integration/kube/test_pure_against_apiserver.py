@@ -221,7 +221,8 @@ def random_quantities(count: int) -> list[str]:
     def one() -> str:
         whole = chance.choice(["", "", "-", "+"]) + chance.choice(["", "", "00"]) + digits(20)
         more = chance.choice(["", "", "", "000", "000000"]) + chance.choice(["", "", "." + digits(12)])
-        return whole + more + chance.choice([*SUFFIXES, f"e{chance.randint(-25, 40)}"])
+        suffix: str = chance.choice([*SUFFIXES, f"e{chance.randint(-25, 40)}"])
+        return whole + more + suffix
 
     return [one() for _ in range(count)]
 

@@ -71,6 +71,9 @@ def away_from_zero(value: Fraction) -> int:
         ("-16Ei", "-9223372036854775807"),
         ("7Ei", "7Ei"),
         ("10E", "10E"),
+        ("1.0Ki", "1Ki"),
+        ("+999999999999Ki", "999999999999Ki"),
+        ("+9223372036854775807", "9223372036854775807"),
         (" 5 ", "5"),
     ],
 )
@@ -78,7 +81,7 @@ def test_the_canonical_form_has_the_largest_suffix_and_no_fraction(text: str, ca
     assert str(parse(text)) == canonical
 
 
-@pytest.mark.parametrize("text", ["+5", "007", "1.250", "5E0", "+3Gi", "2.000001"])
+@pytest.mark.parametrize("text", ["+5", "007", "1.250", "5E0", "+100", "+4Gi", "2.000001", "999999999.999999999"])
 def test_short_spellings_without_a_larger_suffix_are_returned_as_they_came(text: str) -> None:
     assert str(parse(text)) == text
 
@@ -196,6 +199,8 @@ def test_a_sum_takes_the_format_of_its_first_part_that_is_not_zero() -> None:
     assert str(quantity.ZERO - parse("3Gi")) == "-3Gi"
     assert str(sum([parse("1e3"), parse("1k")], quantity.ZERO)) == "2e3"
     assert str(parse("512") + parse("512Ki")) == "524800"
+    assert str(parse("0.0009765625Ki") * 1024) == "1Ki"
+    assert str(parse("0.0009Ki") * 10**7) == "9216k"
 
 
 def test_floor_division_counts_the_slices_that_fit() -> None:
