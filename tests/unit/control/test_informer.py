@@ -1,0 +1,32 @@
+import pytest
+
+from hansa.control import informer
+from hansa.kube import objects, resources
+
+
+def pod(namespace="ns", labels=None, node=""):
+    metadata = {"name": "a", "namespace": namespace, "labels": labels or {}}
+    return objects.Object.of({"metadata": metadata, "spec": {"nodeName": node}})
+
+
+@pytest.mark.parametrize(
+    ("scope", "matches"),
+    [
+        ({}, True),
+        ({"namespace": "ns"}, True),
+        ({"namespace": "other"}, False),
+        ({"labels": "app=web"}, True),
+        ({"labels": "app!=web"}, False),
+        ({"fields": "spec.nodeName=n1"}, True),
+        ({"fields": "spec.nodeName=n2"}, False),
+    ],
+)
+def test_a_scope_tells_as_the_server_would_which_objects_belong_to_it(scope, matches):
+    assert informer.Scope(resources.PODS, **scope).matches(pod(labels={"app": "web"}, node="n1")) is matches
+
+
+def test_scopes_are_equal_by_what_they_watch_and_say_it():
+    one = informer.Scope(resources.PODS, namespace="ns", labels="a=b")
+    assert one == informer.Scope(resources.PODS, namespace="ns", labels="a=b")
+    assert len({one, informer.Scope(resources.PODS), informer.Scope(resources.PODS)}) == 2
+    assert str(one) == "pods in ns a=b"
