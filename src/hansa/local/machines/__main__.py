@@ -2,5 +2,5 @@
 
 from hansa.local.machines import requirements
 
-for package in requirements.missing_packages():
+for package in requirements.packages(requirements.missing()):
     print(package)  # noqa: T201

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import os
-import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,9 +50,9 @@ def missing_controllers() -> list[str]:
     return [controller for controller in CONTROLLERS if controller not in present]
 
 
-def ensure(name: str) -> None:
+def ensure(name: str, among: Iterable[Hierarchy] | None = None) -> None:
     """Make the groups of a node, ready to have groups below them."""
-    for hierarchy in hierarchies():
+    for hierarchy in hierarchies() if among is None else among:
         group = hierarchy.path / name
         if hierarchy.is_unified:
             _delegate(hierarchy.path, hierarchy.controllers)
@@ -70,16 +70,17 @@ def names(prefix: str) -> set[str]:
     return {path.name for hierarchy in hierarchies() for path in hierarchy.path.glob(f"{prefix}*") if path.is_dir()}
 
 
-async def remove(name: str) -> None:
+async def remove(name: str, *, deadline: float = REMOVE_SECONDS) -> None:
     """Remove the groups of a node whose processes have ended or are ending."""
-    deadline = time.monotonic() + REMOVE_SECONDS
-    for hierarchy in hierarchies():
-        while (busy := _remove_tree(hierarchy.path / name)) is not None:
-            if time.monotonic() > deadline:
-                raise Busy(
-                    f"the control group {busy} still has processes after {REMOVE_SECONDS:.0f} s; end them and try again"
-                )
-            await asyncio.sleep(RETRY_SECONDS)
+    try:
+        async with asyncio.timeout(deadline):
+            for hierarchy in hierarchies():
+                while (busy := _remove_tree(hierarchy.path / name)) is not None:
+                    await asyncio.sleep(RETRY_SECONDS)
+    except TimeoutError:
+        raise Busy(
+            f"the control group {busy} still has processes after {deadline:.0f} s; end them, then repeat"
+        ) from None
 
 
 def _remove_tree(top: Path) -> Path | None:

@@ -2,10 +2,10 @@
 
 import asyncio
 import hashlib
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from hansa.local import files
 from hansa.local.machines import command, oci
 from hansa.local.machines.oci import Image
 from hansa.runtime.errors import HansaError
@@ -13,6 +13,8 @@ from hansa.runtime.errors import HansaError
 PAUSE, BUSYBOX, AGNHOST, COREDNS = (f"hansa.local/{name}:1" for name in ("pause", "busybox", "agnhost", "coredns"))
 # The programs that the caller must have; busybox is the machine's.
 PROGRAMS = ("pause", "agnhost", "coredns")
+# Two seconds on an idle machine.
+BUILD_SECONDS = 120.0
 
 
 async def ensure(cache: Path, programs: Mapping[str, Path], *, busybox: Path) -> Path:
@@ -20,8 +22,9 @@ async def ensure(cache: Path, programs: Mapping[str, Path], *, busybox: Path) ->
     applets = (await command.run(str(busybox), "--list")).split()
     images = _images(programs, busybox, applets)
     archive = cache / f"images-{_key(images)}.tar"
-    if not archive.exists():
-        await asyncio.to_thread(_build, images, archive)
+    async with files.lock(cache / "lock", deadline=BUILD_SECONDS):
+        if not archive.exists():
+            await asyncio.to_thread(_build, images, archive)
     return archive
 
 
@@ -36,9 +39,8 @@ def _images(programs: Mapping[str, Path], busybox: Path, applets: Iterable[str])
 
 
 def _build(images: Sequence[Image], archive: Path) -> None:
-    draft = archive.with_name(f".{archive.name}.{os.getpid()}")
+    draft = archive.with_name(f"{archive.name}.draft")
     try:
-        archive.parent.mkdir(parents=True, exist_ok=True)
         oci.build(images, draft)
         draft.replace(archive)
     except OSError as error:

@@ -6,16 +6,12 @@ import re
 import shutil
 import struct
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from hansa.local.machines import cgroups
 from hansa.runtime.errors import HansaError
-
-# A user's PATH may lack the folders of the administrator's commands.
-SEARCH = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/local/sbin", "/usr/sbin", "/sbin"))
-CNI_FOLDERS = (Path("/usr/lib/cni"), Path("/opt/cni/bin"), Path("/usr/libexec/cni"))
 
 COMMANDS = {
     "containerd": "containerd",
@@ -31,6 +27,7 @@ COMMANDS = {
 }
 CNI_PLUGINS = ("bridge", "host-local", "loopback", "portmap")
 CNI_PACKAGE = "containernetworking-plugins"
+CNI_FOLDERS = (Path("/usr/lib/cni"), Path("/opt/cni/bin"), Path("/usr/libexec/cni"))
 # The Debian package of each command or plugin that is looked for.
 PACKAGES = {**COMMANDS, **dict.fromkeys(CNI_PLUGINS, CNI_PACKAGE)}
 
@@ -70,9 +67,20 @@ def lacking(state: Path) -> list[str]:
     return [*_lacking_rights(), *_lacking_kernel(), *_lacking_commands(), *_lacking_in(state)]
 
 
-def missing_packages() -> list[str]:
-    """The Debian packages whose commands are not found."""
-    return sorted({PACKAGES[name] for name in _missing()})
+def search_path() -> str:
+    """Where commands are looked for: a user's PATH may lack the folders of the administrator's commands."""
+    return os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/local/sbin", "/usr/sbin", "/sbin"))
+
+
+def missing(search: str | None = None, cni_folders: Iterable[Path] = CNI_FOLDERS) -> list[str]:
+    """The commands and plugins that are not found."""
+    commands = [name for name in COMMANDS if shutil.which(name, path=search or search_path()) is None]
+    return commands if any(map(_has_plugins, cni_folders)) else [*commands, *CNI_PLUGINS]
+
+
+def packages(names: Iterable[str]) -> list[str]:
+    """The Debian packages that hold these commands and plugins."""
+    return sorted({PACKAGES[name] for name in names})
 
 
 def prepare(state: Path) -> Tools:
@@ -88,7 +96,7 @@ def prepare(state: Path) -> Tools:
         containerd_major=containerd_major(_output(found["containerd"], "--version")),
         ctr=found["ctr"],
         runc=found["runc"],
-        cni=next(_cni_folders()),
+        cni=next(filter(_has_plugins, CNI_FOLDERS)),
         busybox=found["busybox"],
     )
 
@@ -141,9 +149,8 @@ def _lacking_kernel() -> Iterator[str]:
 
 
 def _lacking_commands() -> Iterator[str]:
-    if names := _missing():
-        packages = " ".join(sorted({PACKAGES[name] for name in names}))
-        yield f"{', '.join(names)} not found (on Debian: apt-get install {packages})"
+    if names := missing():
+        yield f"{', '.join(names)} not found (on Debian: apt-get install {' '.join(packages(names))})"
     busybox = _command("busybox")
     if busybox and not is_static(busybox):
         yield f"{busybox} is not static (on Debian: apt-get install busybox-static)"
@@ -155,18 +162,13 @@ def _lacking_in(state: Path) -> Iterator[str]:
         yield f"the state folder {state} is on an overlay file system, where images cannot be unpacked; name another"
 
 
-def _missing() -> list[str]:
-    commands = [name for name in COMMANDS if _command(name) is None]
-    return commands if any(_cni_folders()) else [*commands, *CNI_PLUGINS]
-
-
 def _command(name: str) -> Path | None:
-    found = shutil.which(name, path=SEARCH)
+    found = shutil.which(name, path=search_path())
     return Path(found).resolve() if found else None
 
 
-def _cni_folders() -> Iterator[Path]:
-    return (folder for folder in CNI_FOLDERS if all((folder / plugin).exists() for plugin in CNI_PLUGINS))
+def _has_plugins(folder: Path) -> bool:
+    return all((folder / plugin).exists() for plugin in CNI_PLUGINS)
 
 
 def _file_system(path: Path) -> str:
