@@ -6,6 +6,7 @@ import simulation
 from hansa.control import knowledge, store, table
 from hansa.kube import errors, objects, watching
 from hansa.runtime import errors as runtime_errors
+from machinery import Witness
 
 
 def an_object(name, version, *, uid="", labels=None):
@@ -295,23 +296,6 @@ class Server:
         self.truth[name] = new
         self.news.append(watching.Modified(new) if old else watching.Added(new))
         self.answers.append(("seen", new))
-
-
-class Witness:
-    """Listens to a store and notes every step back and every return from the dead."""
-
-    def __init__(self, cache):
-        self.cache, self.alive, self.dead, self.wrong = cache, {}, set(), []
-        cache.listen(self.look, table.own_key)
-
-    def look(self, k):
-        obj, before = self.cache.get(k), self.alive.pop(k, None)
-        if before and (obj is None or obj.uid != before.uid):
-            self.dead.add(before.uid)
-        if obj is not None:
-            self.alive[k] = obj
-            if obj.uid in self.dead or (before and int(obj.version) < int(before.version)):
-                self.wrong.append(obj)
 
 
 def answer(cache, what, obj):
