@@ -6,6 +6,7 @@ The checksum comes from the publisher too, so it guards against damage and mix-u
 import asyncio
 import contextlib
 import hashlib
+import os
 import re
 import shutil
 import tarfile
@@ -145,9 +146,11 @@ def _reason(error: Exception, seconds: float) -> str:
         case TimeoutError():
             return f"nothing came for {seconds:g} s"
         case aiohttp.ClientConnectorError():
-            return str(error.strerror or error.os_error).lower()
+            cause = error.os_error
+            known = os.strerror(cause.errno) if cause.errno and cause.errno > 0 else cause.strerror
+            return (known or str(cause)).lower()
         case _:
-            return str(error) or type(error).__name__
+            return " ".join(str(error).split()) or type(error).__name__
 
 
 def _host(url: str) -> str:
