@@ -5,6 +5,7 @@ which answers are errors, is the client's.
 """
 
 import asyncio
+import os
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
@@ -198,8 +199,10 @@ def _why(error: Exception, access: Access) -> str:
 
 
 def _reason(error: Exception) -> str:
-    # Only the system's own words: other texts can hold headers.
-    return (error.strerror if isinstance(error, OSError) and error.strerror else type(error).__name__).lower()
+    # Only the system's own words: other texts can hold headers. asyncio puts addresses where they should be.
+    if isinstance(error, OSError) and error.errno:
+        return os.strerror(error.errno).lower() if error.errno > 0 else str(error.strerror).lower()
+    return type(error).__name__
 
 
 def _socket(address: tuple[int, int, int, str, tuple[object, ...]]) -> socket.socket:

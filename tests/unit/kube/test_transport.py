@@ -4,12 +4,12 @@ import asyncio
 
 import aiohttp
 import pytest
-from simulation import World, run
 
 from hansa.kube import transport
 from hansa.kube.credentials import Access, Credentials
 from hansa.kube.credentials.login import Login, Text
 from hansa.kube.transport import Request, Response
+from simulation import World, run
 
 REQUEST = Request("GET", "/api", doing="read the API")
 
@@ -24,7 +24,7 @@ def login(token: str) -> Login:
     )
 
 
-async def current(token: str = "hush") -> Access:  # noqa: S107
+async def current(token: str = "hush") -> Access:
     return await Credentials(lambda: login(token)).access()
 
 
@@ -122,7 +122,7 @@ async def test_what_the_network_raises_becomes_a_sentence_without_secrets() -> N
     for error, sentence in (
         (
             aiohttp.ServerDisconnectedError("hush"),
-            "the connection to https://a.example broke (serverdisconnectederror)",
+            "the connection to https://a.example broke (ServerDisconnectedError)",
         ),
         (aiohttp.ClientHttpProxyError(info, (), status=407), "the proxy in field proxy does not let us through"),
         (TimeoutError(), "https://a.example, from field server, does not answer"),

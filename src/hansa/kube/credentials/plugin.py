@@ -4,7 +4,6 @@ A plugin never gets a terminal and has a deadline. What it prints on stdout neve
 """
 
 import asyncio
-import contextlib
 import datetime
 import os
 import signal
@@ -54,10 +53,10 @@ async def run(plugin: Plugin, login: Login, *, deadline: float = DEADLINE) -> Pr
     except TimeoutError:
         raise BadCredentials(f"{what} did not end within {deadline:g} s") from None
     finally:
-        # Its children go too: a shell script's hanging curl would otherwise stay.
-        with contextlib.suppress(ProcessLookupError):
+        if process.returncode is None:
+            # Its children go too: a shell script's hanging curl would otherwise stay.
             os.killpg(process.pid, signal.SIGKILL)
-        await process.wait()
+            await process.wait()
     if process.returncode != 0:
         lines = stderr.decode(errors="replace").strip().splitlines()
         complaint = f": {lines[-1][:LONGEST_COMPLAINT]}" if lines else ""
