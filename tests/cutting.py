@@ -20,6 +20,7 @@ class Proxy:
         self._writers: set[asyncio.StreamWriter] = set()
         self.port = 0
         self.cuts = 0
+        self.is_away = False
 
     @property
     def connections(self) -> int:
@@ -36,6 +37,8 @@ class Proxy:
         """Carry one connection."""
         self._writers.add(writer)
         try:
+            if self.is_away:
+                return
             upper_reader, upper_writer = await asyncio.open_connection(LOOPBACK, self._target)
             ways = [_pour(reader, upper_writer), _pour(upper_reader, writer)]
             tasks = [asyncio.create_task(way) for way in ways]

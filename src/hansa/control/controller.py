@@ -72,8 +72,6 @@ class Controller(Generic[K]):
         while (key := await self._queue.get()) is not None:
             with logs.bound(controller=self.name, key=key):
                 await self._handle(key)
-            # A reconciler that never waits must not keep the loop from the watches.
-            await asyncio.sleep(0)
 
     async def _handle(self, key: K) -> None:
         try:

@@ -36,7 +36,7 @@ class Health:
         app.router.add_get("/healthz", _answering(self._sick))
         app.router.add_get("/readyz", _answering(self._unready))
         app.router.add_get("/metrics", self._serve_metrics)
-        runner = web.AppRunner(app, access_log=None)
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
         await runner.setup()
         try:
             await self._listen(runner)
@@ -46,7 +46,7 @@ class Health:
 
     async def _listen(self, runner: web.AppRunner) -> None:
         try:
-            await web.TCPSite(runner, self._host, self._wanted_port, shutdown_timeout=1.0).start()
+            await web.TCPSite(runner, self._host, self._wanted_port).start()
         except OSError as error:
             where = f"{self._host}:{self._wanted_port}"
             raise errors.HansaError(f"cannot serve health on {where}: {error.strerror or error}") from None

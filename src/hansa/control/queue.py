@@ -40,6 +40,7 @@ class Queue(Generic[K]):
         self._working: dict[K, float] = {}
         self._failures: dict[K, int] = {}
         self._getters: collections.deque[asyncio.Future[None]] = collections.deque()
+        self._is_turn_given = False
         self._is_closed = False
         self._measure(metrics)
 
@@ -55,7 +56,7 @@ class Queue(Generic[K]):
         self._adds.inc()
         if key not in self._working:
             self._lanes.push(key)
-            self._wake()
+            self._give_turn()
 
     def add_after(self, key: K, seconds: float) -> None:
         """Have the key looked at in so many seconds, or before if something else asks for it."""
@@ -79,9 +80,9 @@ class Queue(Generic[K]):
     async def get(self) -> K | None:
         """The next key, which belongs to the caller until `done`; None when the queue is closed."""
         while not self._is_closed:
-            if self._lanes.is_ready:
+            await self._turn()
+            if self._lanes.is_ready and not self._is_closed:
                 return self._take()
-            await self._wait()
         return None
 
     def done(self, key: K) -> None:
@@ -93,7 +94,7 @@ class Queue(Generic[K]):
         self._lanes.release(key)
         if key in self._dirty:
             self._lanes.push(key)
-        self._wake()
+        self._give_turn()
 
     def close(self) -> None:
         """Take no more keys and hand out none: workers end when they have done what they hold."""
@@ -108,28 +109,31 @@ class Queue(Generic[K]):
         now = self._clock.now()
         self._latency.observe(now - self._dirty.pop(key))
         self._working[key] = now
-        if self._lanes.is_ready:
-            self._wake()
+        self._give_turn()
         return key
 
-    async def _wait(self) -> None:
-        getter = asyncio.get_running_loop().create_future()
+    async def _turn(self) -> None:
+        # There is one turn in a pass of the loop: work that never waits then holds up nobody, neither the watches nor
+        # a key that comes now and should go before a backlog.
+        loop = asyncio.get_running_loop()
+        getter = loop.create_future()
         self._getters.append(getter)
+        loop.call_soon(self._give_turn)
         try:
             await getter
+            self._is_turn_given = False
         except asyncio.CancelledError:
-            if getter.done() and not getter.cancelled():
-                self._wake()  # it was our turn, and another's now
+            if not getter.cancelled():  # it was our turn, and is another's now
+                self._is_turn_given = False
+                self._give_turn()
             raise
-        finally:
-            getter.cancel()
 
-    def _wake(self) -> None:
-        while self._getters:
+    def _give_turn(self) -> None:
+        while self._getters and self._lanes.is_ready and not self._is_turn_given:
             getter = self._getters.popleft()
             if not getter.done():
                 getter.set_result(None)
-                return
+                self._is_turn_given = True
 
     def _measure(self, registry: metrics.Registry) -> None:
         name, of = self.name, ["queue"]
