@@ -4,16 +4,18 @@ import asyncio
 import hashlib
 import io
 import resource
+import ssl
 import tarfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from aiohttp import web
 
 import binaries_lab
-from hansa.local import binaries
+from hansa.local import binaries, certificates
 
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 SUM = hashlib.sha256(binaries_lab.PROGRAM).hexdigest()
@@ -87,7 +89,7 @@ async def test_a_release_is_downloaded_once_and_can_be_run(publisher: Publisher,
     again = (await binaries.provide(["tiny"], sources=sources))[0]
     assert first.source is binaries.Source.DOWNLOAD
     assert again == binaries.Holding(first.binary, first.path, binaries.Source.CACHE)
-    assert publisher.asked == ["HEAD /tiny", "GET /tiny.sha256", "GET /tiny"]
+    assert publisher.asked == ["HEAD /tiny.sha256", "GET /tiny.sha256", "GET /tiny"]
     assert await binaries.ensure(["tiny"], sources=binaries.Sources(first.path.parent, catalogue=sources.catalogue))
 
 
@@ -175,12 +177,38 @@ async def test_a_host_that_does_not_answer_is_asked_once_for_all_binaries(root: 
     assert len(connections) == 1
 
 
+async def test_a_host_with_a_strange_certificate_is_not_believed(root: Path, modules: Path, tmp_path: Path) -> None:
+    now = datetime.now(UTC)
+    subject = certificates.Subject("somebody", names=("127.0.0.1",))
+    pair = certificates.issue(certificates.authority("unknown", now), subject, now)
+    (tmp_path / "pair.pem").write_bytes(pair.certificate + pair.key)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(tmp_path / "pair.pem")
+    server = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0, ssl=context)
+    host, port = server.sockets[0].getsockname()
+    sources = binaries_lab.sources(root, modules, binaries_lab.released(f"https://{host}:{port}"))
+    async with server:
+        with pytest.raises(binaries.Unavailable, match=r"failed \(its certificate is not trusted\)"):
+            await binaries.ensure(["tiny"], sources=sources)
+
+
+async def test_a_release_whose_checksums_cannot_be_reached_is_refused(
+    publisher: Publisher, root: Path, modules: Path
+) -> None:
+    publisher.publish("tiny", binaries_lab.PROGRAM)
+    elsewhere = binaries_lab.released(publisher.base, checksums=binaries_lab.NOWHERE.checksums)
+    with pytest.raises(binaries.Unavailable, match=r"download from 127\.0\.0\.1:9 failed \(connection refused\)"):
+        await binaries.ensure(["tiny"], sources=binaries_lab.sources(root, modules, elsewhere))
+    assert "GET /tiny" not in publisher.asked
+
+
 async def test_hosts_that_cannot_be_found_cost_no_more_than_the_patience(root: Path, modules: Path) -> None:
-    entries = [binaries_lab.released(f"http://{name}.invalid") for name in ("a", "b", "c")]
-    sources = binaries_lab.sources(root, modules, *entries)
+    names = ("a", "b", "c")
+    releases = [binaries_lab.released(f"http://{name}.invalid").release for name in names]
+    entries = [binaries_lab.tiny(name, release=release) for name, release in zip(names, releases, strict=True)]
     began = time.monotonic()
-    with pytest.raises(binaries.Unavailable, match=r"download from c\.invalid failed"):
-        await binaries.ensure(["tiny"], sources=sources)
+    with pytest.raises(binaries.Unavailable, match=r"download from a\.invalid failed"):
+        await binaries.ensure(names, sources=binaries_lab.sources(root, modules, *entries))
     assert time.monotonic() - began < 5
 
 

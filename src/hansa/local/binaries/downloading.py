@@ -45,11 +45,11 @@ class Downloads:
         """Download the binary into the work folder."""
         if binary.release is None:
             raise SourceFailed("there is no official download")
-        url = binary.filled(binary.release.url, here)
-        with self._failures(url):
+        url, sums = (binary.filled(template, here) for template in (binary.release.url, binary.release.checksums))
+        with self._failures(sums):
             report.enter(Phase.DOWNLOADING, _host(url))
-            published = await self._text(binary.filled(binary.release.checksums, here))
-            wanted = checksum(published, PurePosixPath(url).name)
+            wanted = checksum(await self._text(sums), PurePosixPath(url).name)
+        with self._failures(url):
             fetched = work / "download"
             if (found := await self._save(url, fetched)) != wanted:
                 raise SourceFailed(f"its SHA-256 is {found}, but {wanted} was published")
@@ -70,7 +70,7 @@ class Downloads:
 
     async def _text(self, url: str) -> str:
         async with self._open(url) as response:
-            return await response.text()
+            return (await response.read()).decode(errors="replace")
 
     async def _save(self, url: str, path: Path) -> str:
         """Write the body to the file and give its SHA-256."""
@@ -93,7 +93,8 @@ class Downloads:
 @contextlib.asynccontextmanager
 async def downloads(binaries: Iterable[Binary], here: Platform, patience: Patience) -> AsyncIterator[Downloads]:
     """Ask all hosts of these binaries at once whether they answer, then download from those that do."""
-    urls = {binary.filled(binary.release.url, here) for binary in binaries if binary.release}
+    releases = [(binary, binary.release) for binary in binaries if binary.release]
+    urls = [b.filled(template, here) for b, release in releases for template in (release.url, release.checksums)]
     hosts = {_host(url): url for url in urls}
     timeout = aiohttp.ClientTimeout(total=None, connect=patience.stall, sock_read=patience.stall)
     async with aiohttp.ClientSession(timeout=timeout, trust_env=True) as session:
@@ -145,6 +146,8 @@ def _reason(error: Exception, seconds: float) -> str:
     match error:
         case TimeoutError():
             return f"nothing came for {seconds:g} s"
+        case aiohttp.ClientConnectorCertificateError():
+            return "its certificate is not trusted"
         case aiohttp.ClientConnectorError():
             cause = error.os_error
             known = os.strerror(cause.errno) if cause.errno and cause.errno > 0 else cause.strerror

