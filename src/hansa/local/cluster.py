@@ -5,7 +5,7 @@ from pathlib import Path
 
 from hansa.kube.client import Client
 from hansa.kube.credentials import kubeconfig
-from hansa.local import components, control_plane, ports, process
+from hansa.local import components, control_plane, ports, process, real_nodes
 from hansa.local.process import Process
 from hansa.local.state import Record, State
 from hansa.runtime.errors import HansaError
@@ -52,14 +52,17 @@ class Cluster:
 
     def log(self, component: str) -> Path:
         """The log file of a component."""
-        log = self.state.etcd / "etcd.log" if component == components.ETCD else self.folder / "log" / f"{component}.log"
-        if not log.exists():
-            known = sorted({path.stem for path in self.folder.glob("log/*.log")} | {components.ETCD})
-            raise HansaError(f'cluster {self.name} has no log of "{component}" (there are: {", ".join(known)})')
-        return log
+        logs = {path.stem: path for path in self.folder.glob("log/*.log")}
+        logs |= {f"{path.stem}-{path.parts[-3]}": path for path in self.folder.glob("nodes/*/logs/*.log")}
+        logs |= {components.ETCD: self.state.etcd / "etcd.log"}
+        if component not in logs:
+            raise HansaError(f'cluster {self.name} has no log of "{component}" (there are: {", ".join(sorted(logs))})')
+        return logs[component]
 
     def missing(self) -> list[str]:
         """The components that should run and don't."""
         running = process.running(self.state.root)
-        needed = [("", components.ETCD), *((self.name, c) for c in control_plane.wanted(self.record.spec))]
-        return [component for owner, component in needed if (owner, component) not in running]
+        spec = self.record.spec
+        needed = [*control_plane.wanted(spec), *real_nodes.components_of(spec)]
+        absent = [component for component in needed if (self.name, component) not in running]
+        return absent if ("", components.ETCD) in running else [components.ETCD, *absent]

@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from hansa.local import component, components, concurrently, files, ports, probe, process
+from hansa.kube.client import Client
+from hansa.local import component, components, concurrently, files, nodes, ports, probe, process
 from hansa.local.components import Components, Site
 from hansa.local.machines.door import Place
 from hansa.local.pki import Pki
@@ -42,13 +43,21 @@ class ControlPlane:
         return self.state.folder(self.record.spec.name)
 
     async def up(self) -> None:
-        """Start or repair every component, the API server first: the others give up when they don't find it."""
+        """Start or repair all but kwok, the API server first: the others give up when they don't find it."""
         self._write_files()
         for name, running in self._running().items():
             if name not in wanted(self.record.spec):
                 await running.stop()
         await self._start(components.APISERVER)
-        await concurrently.run(self._start(name) for name in wanted(self.record.spec)[1:])
+        others = set(wanted(self.record.spec)) - {components.APISERVER, components.KWOK}
+        await concurrently.run(self._start(name) for name in others)
+
+    async def kwok_up(self, client: Client) -> None:
+        """Start kwok if there are nodes for it. It has a new name each time, so the leases of the last one would hold it up."""
+        if components.KWOK in wanted(self.record.spec):
+            if components.KWOK not in self._running():
+                await nodes.release(client, self.record.spec)
+            await self._start(components.KWOK)
 
     def _write_files(self) -> None:
         pki = Pki(self.folder / "pki")

@@ -19,7 +19,7 @@ class Locked(HansaError):
 def write(path: Path, data: bytes | str, *, mode: int = 0o600) -> None:
     """Replace the file in one step; nobody ever sees half of it, and what is the same stays untouched."""
     content = data.encode() if isinstance(data, str) else data
-    with contextlib.suppress(FileNotFoundError):
+    with contextlib.suppress(OSError):
         if path.read_bytes() == content:
             return
     draft = path.with_name(f".{path.name}.{os.getpid()}")

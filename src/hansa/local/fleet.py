@@ -13,11 +13,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hansa.local import allotment, binaries, components, concurrently, control_plane, nodes, process, readiness, spec
+from hansa.local import (
+    allotment,
+    binaries,
+    components,
+    concurrently,
+    control_plane,
+    nodes,
+    process,
+    readiness,
+    real_nodes,
+    spec,
+)
 from hansa.local.cluster import Cluster
 from hansa.local.component import PortTaken
 from hansa.local.control_plane import ControlPlane
 from hansa.local.etcd import Etcd
+from hansa.local.real_nodes import RealNodes
 from hansa.local.spec import ClusterSpec
 from hansa.local.state import Record, State, UnusableState, open_state
 
@@ -61,6 +73,8 @@ class Fleet:
 
     async def _binaries(self, wish: ClusterSpec) -> dict[str, Path]:
         needed = [components.ETCD, "kubectl", *control_plane.wanted(wish)]
+        if wish.is_networked:
+            needed += real_nodes.BINARIES
         sources = dataclasses.replace(self.sources, folder=Path(wish.binaries)) if wish.binaries else self.sources
         return await binaries.ensure(needed, sources=sources, progress=self.progress)
 
@@ -72,20 +86,31 @@ class Fleet:
             for tries_left in reversed(range(PORT_TRIES)):
                 record = await self._allot(wish, found[components.ETCD])
                 try:
-                    await ControlPlane(self.state, record, allotment.loopback_site(record), found).up()
+                    await self._raise(record, found)
                     break
                 except PortTaken:
                     # Somebody took the port between our look and the server's start; the next try chooses another.
                     if not tries_left or wish.port is not None:
                         raise
-            cluster = Cluster(self.state, record)
-            await self._populate(cluster)
-            return cluster
+            return Cluster(self.state, record)
 
-    async def _populate(self, cluster: Cluster) -> None:
-        async with cluster.client() as client:
-            await nodes.ensure(client, cluster.record.spec)
-            await readiness.nodes_are_ready(client, nodes.names(cluster.record.spec))
+    async def _raise(self, record: Record, found: Mapping[str, Path]) -> None:
+        """Make a cluster that has its numbers, from whatever is there of it."""
+        wish = record.spec
+        site = real_nodes.site(self.state, record) if wish.is_networked else allotment.loopback_site(record)
+        plane = ControlPlane(self.state, record, site, found)
+        real = RealNodes(self.state, record, found, image_cache=self.sources.cache.parent / "images")
+        if wish.is_networked:
+            await real.ensure_network()
+        await plane.up()
+        if wish.is_networked:
+            await real.open_door()
+        async with Cluster(self.state, record).client() as client:
+            if wish.is_networked:
+                await real.ensure(client)
+            await nodes.ensure(client, wish)
+            await plane.kwok_up(client)
+            await readiness.nodes_are_ready(client, [*nodes.names(wish), *real_nodes.names(wish)])
             await readiness.pods_can_be_created(client)
 
     async def _allot(self, wish: ClusterSpec, etcd: Path) -> Record:
@@ -113,6 +138,7 @@ class Fleet:
     async def _remove(self, name: str) -> None:
         """Remove a cluster, or what a crash left of it. Its folder goes last: until then it can be removed again."""
         self._mark_leaving(name)
+        await real_nodes.remove(self.state, name)
         await _kill(p for (cluster, _), p in process.running(self.state.root).items() if cluster == name)
         async with self.state.lock():
             await Etcd(self.state).forget(name)

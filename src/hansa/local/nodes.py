@@ -8,9 +8,12 @@ import msgspec
 from hansa.kube import errors, resources
 from hansa.kube.client import Client
 from hansa.kube.objects import Object
+from hansa.kube.resource import Resource
 from hansa.local import binaries, concurrently
 from hansa.local.spec import ClusterSpec
+from hansa.runtime.errors import HansaError
 
+LEASE_NAMESPACE = "kube-node-lease"
 KIND_LABEL = "hansa.dev/local-node"
 SHAPE_ANNOTATION = "hansa.dev/local-node-shape"
 
@@ -24,10 +27,17 @@ async def ensure(client: Client, spec: ClusterSpec) -> None:
     }
     wanted = names(spec)
     stale = [node for node in there.values() if node.name not in wanted or _shape(node) != _encoded(spec)]
-    await concurrently.run(_remove(client, node) for node in stale)
+    await concurrently.run(_delete(client, resources.NODES, node) for node in stale)
     gone = {node.name for node in stale}
     missing = [name for name in wanted if name not in there or name in gone]
-    await concurrently.run(_create(client, _manifest(spec, name)) for name in missing)
+    await concurrently.run(_create(client, _manifest(spec, name), cluster=spec.name) for name in missing)
+
+
+async def release(client: Client, spec: ClusterSpec) -> None:
+    """Take the leases of the kwok nodes away from whoever held them last."""
+    held = await client.list(resources.LEASES, namespace=LEASE_NAMESPACE, limit=0)
+    ours = [lease for lease in held.items if lease.name in set(names(spec))]
+    await concurrently.run(_delete(client, resources.LEASES, lease) for lease in ours)
 
 
 def names(spec: ClusterSpec) -> list[str]:
@@ -86,16 +96,18 @@ def _shape(node: Object) -> str:
     return node.metadata.annotations.get(SHAPE_ANNOTATION, "")
 
 
-async def _create(client: Client, manifest: dict[str, Any]) -> None:
+async def _create(client: Client, manifest: dict[str, Any], *, cluster: str) -> None:
+    name = manifest["metadata"]["name"]
     try:
         await client.create(resources.NODES, Object.of(manifest))
-    except errors.AlreadyExists:
-        # A node of that name that is not ours: a kubelet may have registered it. It stays.
-        return
+    except errors.AlreadyExists as error:
+        raise HansaError(
+            f'cluster {cluster} has a node "{name}" that is not of hansa local; rename or delete it, then repeat "up"'
+        ) from error
 
 
-async def _remove(client: Client, node: Object) -> None:
+async def _delete(client: Client, resource: Resource, obj: Object) -> None:
     try:
-        await client.delete(resources.NODES, node.name, uid=node.metadata.uid)
+        await client.delete(resource, obj.name, namespace=obj.namespace, uid=obj.uid)
     except errors.NotFound:
         return

@@ -18,13 +18,19 @@ async def is_healthy(place: Place, path: str) -> bool:
 
 
 async def _ask(place: Place, path: str) -> bool:
-    with place.open() as socket:
+    socket = place.open()
+    try:
         await asyncio.get_running_loop().sock_connect(socket, (place.address, place.port))
-        reader, writer = await asyncio.open_connection(sock=socket, ssl=_any_certificate(), server_hostname="localhost")
+    except BaseException:
+        socket.close()
+        raise
+    # From here on the connection owns the socket: closing it ourselves would leave the event loop with a stale number.
+    reader, writer = await asyncio.open_connection(sock=socket, ssl=_any_certificate(), server_hostname="localhost")
+    try:
         writer.write(f"GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n".encode())
-        status = await reader.readline()
+        return (await reader.readline()).split()[1:2] == [b"200"]
+    finally:
         writer.transport.abort()
-    return status.split()[1:2] == [b"200"]
 
 
 def _any_certificate() -> ssl.SSLContext:

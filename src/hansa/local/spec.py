@@ -6,6 +6,7 @@ from typing import Self
 import msgspec
 
 from hansa.kube import quantity
+from hansa.local.machines import addresses
 from hansa.runtime.errors import HansaError
 
 # A label of DNS, short enough to be a part of the names of namespaces and interfaces.
@@ -104,6 +105,8 @@ def check(spec: ClusterSpec) -> None:
     for what, number in (("--nodes", spec.nodes), ("--real-nodes", spec.real_nodes)):
         if number < 0:
             raise InvalidSpec(f"{what} {number}: a number of nodes cannot be negative")
+    if spec.real_nodes > len(addresses.NODES):
+        raise InvalidSpec(f"--real-nodes {spec.real_nodes}: a cluster can have {len(addresses.NODES)}")
     if spec.port is not None and not 0 < spec.port < 65536:
         raise InvalidSpec(f"--port {spec.port}: a port is a number from 1 to 65535")
     for what, text in (("cpu", spec.shape.cpu), ("memory", spec.shape.memory), ("pods", spec.shape.pods)):
