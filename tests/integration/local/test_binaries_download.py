@@ -16,6 +16,7 @@ from aiohttp import web
 
 import binaries_lab
 from hansa.local import binaries, certificates
+from hansa.local.binaries import running
 
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 SUM = hashlib.sha256(binaries_lab.PROGRAM).hexdigest()
@@ -90,7 +91,7 @@ async def test_a_release_is_downloaded_once_and_can_be_run(publisher: Publisher,
     assert first.source is binaries.Source.DOWNLOAD
     assert again == binaries.Holding(first.binary, first.path, binaries.Source.CACHE)
     assert publisher.asked == ["HEAD /tiny.sha256", "GET /tiny.sha256", "GET /tiny"]
-    assert await binaries.ensure(["tiny"], sources=binaries.Sources(first.path.parent, catalogue=sources.catalogue))
+    assert (await running.run([str(first.path)], deadline=10)).output == "tiny v1.2.3\n"
 
 
 async def test_a_program_is_taken_out_of_an_archive(publisher: Publisher, root: Path, modules: Path) -> None:

@@ -2,6 +2,7 @@
 
 import errno
 import io
+import os
 import re
 from pathlib import Path
 
@@ -93,7 +94,7 @@ def test_one_sentence_says_what_was_tried_and_why_each_failed() -> None:
     reasons = ["not in the cache /c", "download from dl.k8s.io failed (refused)", "build failed: no Go"]
     assert str(failures.nothing_worked(EVERY[0], reasons)) == (
         "cannot get kube-apiserver v1.35.8: not in the cache /c; download from dl.k8s.io failed (refused); "
-        "build failed: no Go; or put one into a folder and name that with --binaries"
+        "build failed: no Go; you can also put it into a folder and name that with --binaries"
     )
 
 
@@ -108,7 +109,7 @@ def test_one_sentence_says_what_was_tried_and_why_each_failed() -> None:
 )
 def test_what_the_disk_refuses_is_told_with_the_folder(number: int, sentence: str) -> None:
     with pytest.raises(binaries.Unavailable) as refused, failures.writing(Path("/c")):
-        raise OSError(number, __import__("os").strerror(number))
+        raise OSError(number, os.strerror(number))
     assert str(refused.value) == sentence
 
 

@@ -30,7 +30,7 @@ async def build(binary: Binary, here: Platform, *, source: Traversable, root: Pa
         report.enter(Phase.BUILDING, f"go{go.version}")
         return await _compile(binary, here, go=go, module=module, work=work)
     except (SourceFailed, TimeoutError) as failure:
-        raise SourceFailed(f"build failed: {failure or 'it took too long'}") from failure
+        raise SourceFailed(f"build failed: {str(failure) or 'it took too long'}") from failure
 
 
 def needed_go(go_mod: str) -> str:

@@ -65,10 +65,12 @@ class Place:
 
     async def put(self, made: Path) -> Path:
         """Move a finished file or folder into place."""
+        # The disk must have the content before the name, or a power cut leaves an empty file under a good name.
         if made.is_file():
             made.chmod(0o755)
-        # The disk must have the content before the name, or a power cut leaves an empty file under a good name.
-        await asyncio.to_thread(_flush if made.is_file() else _flush_all, made)
+            await asyncio.to_thread(_flush, made)
+        else:
+            await asyncio.to_thread(os.sync)  # thousands of files: one call is quicker than one for each
         made.rename(self.item)
         await asyncio.to_thread(_flush, self.folder)
         return self.item
@@ -93,7 +95,3 @@ def _flush(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _flush_all(_: Path) -> None:
-    os.sync()  # a folder of thousands of files: one call is quicker than one for each

@@ -28,7 +28,8 @@ class Unavailable(HansaError):
 def nothing_worked(binary: Binary, reasons: Iterable[str]) -> Unavailable:
     """The one sentence that says what was tried and why each attempt failed."""
     tried = "; ".join(reasons)
-    return Unavailable(f"cannot get {binary.label}: {tried}; or put one into a folder and name that with --binaries")
+    way_out = "you can also put it into a folder and name that with --binaries"
+    return Unavailable(f"cannot get {binary.label}: {tried}; {way_out}")
 
 
 def disk_is_full(folder: Path) -> Unavailable:
