@@ -1,6 +1,7 @@
 """Runs the system's programs to their end, with a deadline. A failure is a sentence with what the program said."""
 
 import asyncio
+import os
 
 from hansa.runtime.errors import HansaError
 
@@ -11,11 +12,16 @@ class Failed(HansaError):
     """A program of the system ended with an error."""
 
 
+def search_path() -> str:
+    """Where programs are looked for: a user's PATH may lack the folders of the administrator's programs."""
+    return os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/local/sbin", "/usr/sbin", "/sbin"))
+
+
 async def run(*argv: str, text: str = "") -> str:
     """Run a program with the text as its input; returns what it printed."""
     pipe = asyncio.subprocess.PIPE
     try:
-        child = await asyncio.create_subprocess_exec(*argv, stdin=pipe, stdout=pipe, stderr=pipe)
+        child = await asyncio.create_subprocess_exec(*argv, stdin=pipe, stdout=pipe, stderr=pipe, env=_environment())
     except OSError as error:
         raise Failed(f"cannot run {argv[0]}: {error.strerror}") from error
     try:
@@ -30,3 +36,7 @@ async def run(*argv: str, text: str = "") -> str:
     if child.returncode != 0:
         raise Failed(f'"{" ".join(argv)}" failed: {err.decode().strip() or f"exit code {child.returncode}"}')
     return out.decode()
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, "PATH": search_path()}

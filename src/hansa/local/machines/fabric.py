@@ -105,6 +105,8 @@ class Fabric:
                 await _delete(self.router)
                 with contextlib.suppress(OSError):
                     NAMESPACES.rmdir()
+            if not _names(self.prefix):
+                self._lock_file.unlink()
 
     def _lock(self) -> AbstractAsyncContextManager[None]:
         return files.lock(self._lock_file, deadline=LOCK_SECONDS)

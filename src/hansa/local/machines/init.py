@@ -24,7 +24,9 @@ PR_SET_PDEATHSIG = 1
 SYSTEM = ("usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "etc")
 RESTART_SECONDS = 1.0
 READY_SECONDS = 60.0
-READY_PAUSE_SECONDS = 0.02
+# Processes that were killed are gone in milliseconds.
+CLEAR_SECONDS = 5.0
+PAUSE_SECONDS = 0.02
 
 
 class Service:
@@ -48,6 +50,8 @@ class Service:
 def main() -> None:
     """Stay outside the node as its handle: when this process ends, the kernel ends all of the node."""
     plan = json.loads(Path(sys.argv[1]).read_text())
+    for group in plan["groups"]:
+        clear(Path(group))
     call("unshare", CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWPID)
     alive, held = os.pipe()
     pid = os.fork()
@@ -56,7 +60,19 @@ def main() -> None:
         be_first(plan, alive)
     signal.signal(signal.SIGTERM, lambda *_: os.kill(pid, signal.SIGKILL))
     # The kernel reports the first process only after all others of its namespace are gone.
-    os.waitpid(pid, 0)
+    sys.exit(1 if os.waitpid(pid, 0)[1] else 0)
+
+
+def clear(group: Path) -> None:
+    """Remove what pods of a former life left in a control group: a kubelet takes seconds to find out about each."""
+    deadline = time.monotonic() + CLEAR_SECONDS
+    for path, _, _ in os.walk(group, topdown=False):
+        while Path(path) != group and time.monotonic() < deadline:
+            try:
+                Path(path).rmdir()
+                break
+            except OSError:
+                time.sleep(PAUSE_SECONDS)
 
 
 def be_first(plan: Mapping[str, Any], alive: int) -> NoReturn:
@@ -168,7 +184,7 @@ def wait_for(path: Path, runtime: Service) -> None:
         with socket.socket(socket.AF_UNIX) as probe:
             if probe.connect_ex(str(path)) == 0:
                 return
-        time.sleep(READY_PAUSE_SECONDS)
+        time.sleep(PAUSE_SECONDS)
     raise OSError(f"{runtime.argv[0]} does not answer on {path}; its log says why")
 
 

@@ -6,7 +6,8 @@ Starting and ending that process is the caller's matter; after it has ended, `re
 import json
 import shutil
 import sys
-from collections.abc import Mapping
+import tarfile
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
@@ -20,6 +21,7 @@ from hansa.local.machines.addresses import Networks
 from hansa.local.machines.configuration import BIN, CONTAINERD_SOCKET, ETC, IMAGES
 from hansa.local.machines.fabric import Fabric
 from hansa.local.machines.requirements import Tools
+from hansa.runtime.errors import HansaError
 
 # Real nodes bear it, so that pods can ask for one beside nodes that only pretend.
 REAL_LABEL = {"hansa.dev/local-node": "real"}
@@ -31,6 +33,10 @@ SHADOWS = {
     "/proc/sys/kernel/panic_on_oops": "1",
 }
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+class BadImage(HansaError):
+    """A file that should hold images does not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +89,7 @@ def log(folder: Path, service: str) -> Path:
 
 def prepare(node: Node, tools: Tools) -> list[str]:
     """Write all that the node needs; returns the command line of its outer process, which belongs in its namespace."""
+    _check_images(node.images)
     cgroups.ensure(node.host)
     for path, content in _settings(node, tools).items():
         files.write(node.folder / "root" / path.lstrip("/"), content)
@@ -90,6 +97,18 @@ def prepare(node: Node, tools: Tools) -> list[str]:
     plan = node.folder / "plan.json"
     files.write(plan, json.dumps(_plan(node, tools), indent=2))
     return [sys.executable, "-I", "-S", init.__file__, str(plan)]
+
+
+def _check_images(archives: Iterable[Path]) -> None:
+    for archive in archives:
+        try:
+            is_good = tarfile.is_tarfile(archive)
+        except OSError as error:
+            raise BadImage(f"cannot read the image archive {archive}: {error.strerror}") from error
+        if not is_good:
+            raise BadImage(
+                f"{archive} is not an image archive: it must be a tar file, as docker save or ctr export make"
+            )
 
 
 async def remove(folder: Path, host: str) -> None:
@@ -132,6 +151,7 @@ def _plan(node: Node, tools: Tools) -> dict[str, Any]:
     return {
         "hostname": node.name,
         "root": str(node.folder / "root"),
+        "groups": [str(hierarchy.path / node.host) for hierarchy in cgroups.hierarchies()],
         "binds": [*programs.items(), *archives.items(), *((path, path) for path in elsewhere)],
         "shadows": SHADOWS,
         "logs": {service: str(log(node.folder, service)) for service in SERVICES},

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from hansa.local.machines import cgroups
+from hansa.local.machines import cgroups, command
 from hansa.runtime.errors import HansaError
 
 COMMANDS = {
@@ -67,14 +67,9 @@ def lacking(state: Path) -> list[str]:
     return [*_lacking_rights(), *_lacking_kernel(), *_lacking_commands(), *_lacking_in(state)]
 
 
-def search_path() -> str:
-    """Where commands are looked for: a user's PATH may lack the folders of the administrator's commands."""
-    return os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/local/sbin", "/usr/sbin", "/sbin"))
-
-
 def missing(search: str | None = None, cni_folders: Iterable[Path] = CNI_FOLDERS) -> list[str]:
     """The commands and plugins that are not found."""
-    commands = [name for name in COMMANDS if shutil.which(name, path=search or search_path()) is None]
+    commands = [name for name in COMMANDS if shutil.which(name, path=search or command.search_path()) is None]
     return commands if any(map(_has_plugins, cni_folders)) else [*commands, *CNI_PLUGINS]
 
 
@@ -124,8 +119,8 @@ def is_static(program: Path) -> bool:
 
 
 def _lacking_rights() -> Iterator[str]:
-    status = Path("/proc/self/status").read_text()
-    effective = int(re.search(r"^CapEff:\s*([0-9a-f]+)", status, re.MULTILINE)[1], 16)  # type: ignore[index]
+    status = dict(line.split(":\t", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    effective = int(status["CapEff"], 16)
     for bit, name in ((CAP_SYS_ADMIN, "CAP_SYS_ADMIN"), (CAP_NET_ADMIN, "CAP_NET_ADMIN")):
         if not effective >> bit & 1:
             yield f"root here has not the right to make namespaces ({name}), as in a container that is not privileged"
@@ -163,7 +158,7 @@ def _lacking_in(state: Path) -> Iterator[str]:
 
 
 def _command(name: str) -> Path | None:
-    found = shutil.which(name, path=search_path())
+    found = shutil.which(name, path=command.search_path())
     return Path(found).resolve() if found else None
 
 
