@@ -106,9 +106,7 @@ def _check_images(archives: Iterable[Path]) -> None:
         except OSError as error:
             raise BadImage(f"cannot read the image archive {archive}: {error.strerror}") from error
         if not is_good:
-            raise BadImage(
-                f"{archive} is not an image archive: it must be a tar file, as docker save or ctr export make"
-            )
+            raise BadImage(f'{archive} is not an image archive: "docker save" or "ctr images export" makes one')
 
 
 async def remove(folder: Path, host: str) -> None:
