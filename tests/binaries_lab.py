@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from hansa.local import binaries
+from hansa.local.binaries import progress, toolchain
 
 MAIN = """package main
 
@@ -44,6 +45,13 @@ try:
 except HansaError as error:
     sys.exit(str(error))
 """
+
+
+async def go() -> Path:
+    """The Go that `make setup` used: a cache of a test's own would have to install it again."""
+    report = progress.Report(tiny(), lambda _: None)
+    root, here = binaries.default_cache(), binaries.this_platform()
+    return (await toolchain.toolchain("1.26.0", root=root, here=here, report=report)).program
 
 
 def tiny(name: str = "tiny", *, release: binaries.Release | None = None) -> binaries.Binary:

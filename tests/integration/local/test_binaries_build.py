@@ -11,20 +11,15 @@ import pytest
 
 import binaries_lab
 from hansa.local import binaries
-from hansa.local.binaries import cache, progress, running, toolchain
-
-
-@pytest.fixture(scope="session", autouse=True)
-async def go() -> Path:
-    """The tool chain that `make setup` used; a cache of a test's own would have to install it again."""
-    here = binaries.this_platform()
-    report = progress.Report(binaries_lab.tiny(), lambda _: None)
-    return (await toolchain.toolchain("1.26.0", root=binaries.default_cache(), here=here, report=report)).program
+from hansa.local.binaries import cache, running, toolchain
 
 
 @pytest.fixture(autouse=True)
-def go_on_path(go: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(go.parent), prepend=os.pathsep)
+async def go(monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Go on PATH, also where only the users' cache has it."""
+    program = await binaries_lab.go()
+    monkeypatch.setenv("PATH", str(program.parent), prepend=os.pathsep)
+    return program
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import io
+import os
 import resource
 import ssl
 import tarfile
@@ -44,6 +45,12 @@ class Publisher:
             return web.Response()
         answer = self.answers.get(request.path)
         return await answer(request) if answer else web.Response(status=404)
+
+
+@pytest.fixture(autouse=True)
+async def go(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Go on PATH, also where only the users' cache has it: what is not downloaded is built."""
+    monkeypatch.setenv("PATH", str((await binaries_lab.go()).parent), prepend=os.pathsep)
 
 
 @pytest.fixture
