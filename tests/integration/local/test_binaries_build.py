@@ -86,8 +86,9 @@ async def test_a_cancelled_build_ends_its_compilers_and_leaves_nothing(
 
 async def test_of_two_processes_at_once_one_builds_and_both_get_it(root: Path, modules: Path) -> None:
     both = [await binaries_lab.child(root, modules) for _ in range(2)]
-    said = [(await process.communicate())[0].decode().split()[-1] for process in both]
-    assert sorted(said) == ["BUILD", "CACHE"]
+    said = [await process.communicate() for process in both]
+    assert [errors for _, errors in said] == [b"", b""]
+    assert sorted(output.split()[-1] for output, _ in said) == [b"BUILD", b"CACHE"]
 
 
 async def test_who_comes_second_waits_and_takes_what_the_first_made(root: Path, modules: Path) -> None:
