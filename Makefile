@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 T ?= tests/unit tests/integration
+MINUTES ?= 10
 
 .PHONY: setup demo test unit check format lock bench soak clean
 
@@ -40,13 +41,12 @@ lock: .venv/ready  ## pin the newest versions of all dependencies
 	@$(BIN)/uv pip compile pyproject.toml --group dev --group bench --universal --generate-hashes --upgrade \
 		--no-header --no-annotate --python-version 3.11 --quiet --output-file requirements/dev.txt
 
-bench: setup
-	@$(BIN)/python -m pytest -s tests/bench
+bench: setup  ## figures, side by side with others
+	@$(BIN)/pytest -s --timeout 0 $(or $(B),tests/bench)
 
-soak: setup
-	@$(BIN)/python -m pytest -s tests/soak
+soak: setup  ## long runs; MINUTES=60 makes them longer
+	@SOAK_MINUTES=$(MINUTES) $(BIN)/pytest -s --timeout 0 tests/soak
 
-clean:
-	@test ! -x $(BIN)/hansa || $(BIN)/hansa local down --all
+clean:  ## what was built here; clusters and caches stay
 	@rm -rf .venv dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	@find src tests tools -name __pycache__ -prune -exec rm -rf {} +

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from leftovers import owned_folder, sweep
 
 from hansa import local
 from hansa.kube import resources
 from hansa.kube.client import Client
 from hansa.kube.objects import Object
-from hansa.local import Cluster, ClusterSpec, Fleet, State
+from hansa.local import Cluster, ClusterSpec, Fleet, State, process
+from leftovers import owned_folder, sweep
 
 FreshCluster = Callable[..., Awaitable[Cluster]]
 
@@ -26,6 +26,8 @@ async def fleet() -> AsyncIterator[Fleet]:
         fleet = Fleet(State(folder / "state"), is_etcd_fast=True)
         yield fleet
         await fleet.down(fleet.names())
+        assert process.running(fleet.state.root) == {}, "no process of the run is left"
+        assert not fleet.state.root.exists(), "no file of the run is left"
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import os
+import signal
 import sys
 import textwrap
 from collections.abc import Awaitable, Callable, Iterable
@@ -54,7 +55,8 @@ def add_to(commands: Subparsers) -> None:
     nodes = _add(subcommands, "nodes", _nodes, "add or remove kwok nodes")
     nodes.add_argument("name", metavar="NAME")
     nodes.add_argument("change", metavar="+N|-N", type=_change, help="how many more or fewer")
-    _add(subcommands, "binaries", _binaries, "get all binaries now, and say where they are")
+    programs = _add(subcommands, "binaries", _binaries, "get binaries now, and say where they are")
+    programs.add_argument("names", nargs="*", metavar="NAME", help="kubectl, etcd, …; without one: all")
 
 
 def _add(subcommands: Subparsers, name: str, run: Run, description: str, **kwargs: Any) -> argparse.ArgumentParser:
@@ -209,6 +211,7 @@ def _row(cluster: Cluster) -> dict[str, Any]:
         "kubeconfig": str(cluster.kubeconfig),
         "nodes": cluster.record.spec.nodes,
         "realNodes": cluster.record.spec.real_nodes,
+        "processes": cluster.processes(),
         "notRunning": cluster.missing(),
     }
 
@@ -229,7 +232,8 @@ async def _logs(arguments: argparse.Namespace) -> int:
     log = _fleet(arguments).cluster(arguments.name).log(arguments.component)
     how = ["-F"] if arguments.follow else []
     tail = await asyncio.create_subprocess_exec("tail", "-n", "+1", *how, os.fspath(log))
-    return await tail.wait()
+    code = await tail.wait()
+    return 0 if code == -signal.SIGPIPE else code  # whoever reads has seen enough
 
 
 async def _nodes(arguments: argparse.Namespace) -> int:
@@ -244,7 +248,7 @@ async def _nodes(arguments: argparse.Namespace) -> int:
 
 
 async def _binaries(arguments: argparse.Namespace) -> int:
-    known = binaries.catalogue()
-    for holding in await binaries.provide(known, progress=binaries.Renderer(sys.stderr)):
+    names = arguments.names or binaries.catalogue()
+    for holding in await binaries.provide(names, progress=binaries.Renderer(sys.stderr)):
         print(f"{holding.binary.label}\t{holding.source}\t{holding.path}")
     return 0

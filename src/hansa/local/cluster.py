@@ -59,6 +59,11 @@ class Cluster:
             raise HansaError(f'cluster {self.name} has no log of "{component}" (there are: {", ".join(sorted(logs))})')
         return logs[component]
 
+    def processes(self) -> dict[str, int]:
+        """The process ids of the components that run."""
+        running = process.running(self.state.root)
+        return {component: p.pid for (owner, component), p in sorted(running.items()) if owner in ("", self.name)}
+
     def missing(self) -> list[str]:
         """The components that should run and don't."""
         running = process.running(self.state.root)

@@ -53,7 +53,7 @@ class ControlPlane:
         await concurrently.run(self._start(name) for name in others)
 
     async def kwok_up(self, client: Client) -> None:
-        """Start kwok if there are nodes for it. It has a new name each time, so the leases of the last one would hold it up."""
+        """Start kwok if there are nodes for it. A new one need not wait for the leases of the last one to end."""
         if components.KWOK in wanted(self.record.spec):
             if components.KWOK not in self._running():
                 await nodes.release(client, self.record.spec)

@@ -5,8 +5,8 @@ import signal
 import socket
 
 import pytest
-from eventually import eventually
 
+from eventually import eventually
 from hansa.kube import errors, resources
 from hansa.kube.objects import Object
 from hansa.local import ClusterSpec, NodeShape, components, ports, process
@@ -149,12 +149,6 @@ async def test_a_foreign_node_of_the_same_name_is_left_alone_and_told(lab):
         await client.delete(resources.NODES, "lab-0", uid=made.uid)
 
 
-async def test_a_thousand_kwok_nodes_become_ready(lab):
-    cluster = await lab(nodes=1000)
-    async with cluster.client() as client:
-        assert sum([len(page.items) async for page in client.pages(resources.NODES)]) == 1000
-
-
 async def test_a_demanded_port_that_is_taken_is_refused_and_harms_nothing(fleet, fresh_cluster):
     with socket.create_server((ports.LOOPBACK, 0)) as server:
         port = server.getsockname()[1]
@@ -181,3 +175,9 @@ async def test_one_cluster_that_fails_does_not_stop_the_others(fleet):
         assert fleet.cluster("good").missing() == []
     finally:
         await fleet.down(["bad", "good"])
+
+
+async def test_a_thousand_kwok_nodes_become_ready(lab):
+    cluster = await lab(nodes=1000)
+    async with cluster.client() as client:
+        assert sum([len(page.items) async for page in client.pages(resources.NODES)]) == 1000

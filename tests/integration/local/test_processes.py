@@ -1,0 +1,98 @@
+"""Processes that are found by the mark in their environment."""
+
+import asyncio
+import signal
+import sys
+
+import pytest
+
+from eventually import eventually
+from hansa.local import process
+from hansa.local.process import Identity
+
+
+@pytest.fixture
+async def spawn(tmp_path):
+    """Starts a process of this test's own; all are ended with the test."""
+
+    def start(*argv, component="one"):
+        return process.spawn(Identity(tmp_path, "c", component), argv, log=tmp_path / f"{component}.log")
+
+    yield start
+    for left in process.running(tmp_path).values():
+        left.signal(signal.SIGKILL)
+        assert await left.ended(10)
+
+
+async def found(state, **expected):
+    """Wait until exactly these components are found; a process is marked a moment after it was started."""
+
+    async def look():
+        assert {component: p.pid for (_, component), p in process.running(state).items()} == expected
+        return True
+
+    await eventually(look)
+
+
+async def test_what_was_started_is_found_with_its_command_line(spawn, tmp_path):
+    one, two = spawn("sleep", "100"), spawn("sleep", "200", component="two")
+    await found(tmp_path, one=one.pid, two=two.pid)
+    assert process.running(tmp_path)["c", "two"].argv == ("sleep", "200")
+    assert process.running(tmp_path / "elsewhere") == {}
+
+
+async def test_a_child_that_inherits_the_mark_is_not_mistaken_for_its_parent(spawn, tmp_path):
+    parent = spawn("sh", "-c", "sleep 100; true")
+    await found(tmp_path, one=parent.pid)
+
+
+async def test_a_process_that_was_stopped_is_gone(spawn, tmp_path):
+    one = spawn("sleep", "100")
+    await one.stop()
+    await found(tmp_path)
+
+
+async def test_a_process_that_refuses_to_end_is_killed_after_its_grace(spawn, tmp_path):
+    stubborn = spawn(
+        sys.executable, "-c", "import signal as s; s.signal(s.SIGTERM, s.SIG_IGN); print(1, flush=True); s.pause()"
+    )
+    log = tmp_path / "one.log"
+
+    async def is_ready():
+        return log.read_text() == "1\n"
+
+    await eventually(is_ready)
+    await stubborn.stop(grace=0.1)
+    await found(tmp_path)
+
+
+async def test_a_frozen_process_can_be_stopped(spawn, tmp_path):
+    frozen = spawn("sleep", "100")
+    frozen.signal(signal.SIGSTOP)
+    await frozen.stop(grace=10)
+    await found(tmp_path)
+
+
+async def test_a_handle_on_a_process_that_is_gone_reaches_nobody(spawn):
+    gone = spawn("true")
+    assert await gone.ended(10)
+    gone.signal(signal.SIGKILL)
+    await gone.stop()
+
+
+async def test_waiting_for_a_process_has_an_end(spawn):
+    one = spawn("sleep", "100")
+    assert not await one.ended(0.01)
+
+
+async def test_it_outlives_whoever_started_it_and_is_found_again(tmp_path):
+    code = (
+        "import sys; from pathlib import Path; from hansa.local import process;"
+        "state = Path(sys.argv[1]); identity = process.Identity(state, 'c', 'one');"
+        "print(process.spawn(identity, ['sleep', '100'], log=state / 'log').pid)"
+    )
+    starter = await asyncio.create_subprocess_exec(sys.executable, "-c", code, tmp_path, stdout=asyncio.subprocess.PIPE)
+    out, _ = await starter.communicate()
+    await found(tmp_path, one=int(out))
+    await process.running(tmp_path)["c", "one"].stop()
+    await found(tmp_path)
