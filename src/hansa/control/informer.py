@@ -68,9 +68,9 @@ class Informers:
     @contextlib.asynccontextmanager
     async def share(self, scope: Scope) -> AsyncIterator[store.Store]:
         """The store of a scope, for as long as the caller stays inside."""
-        informer = self.acquire(scope)
+        cache = self.acquire(scope)
         try:
-            yield informer
+            yield cache
         finally:
             await self.release(scope)
 
@@ -98,8 +98,7 @@ class Informers:
         """The cluster leaves: all its watches end, whoever reads."""
         self._is_closed = True
         informers, self._informers = list(self._informers.values()), {}
-        for informer in informers:
-            await _end(informer)
+        await _end(*informers)
 
     @property
     def is_complete(self) -> bool:
@@ -144,6 +143,7 @@ class _Informer:
     readers: int = 0
 
 
-async def _end(informer: _Informer) -> None:
-    informer.store.close()
-    await tasks.cancel(informer.task)
+async def _end(*informers: _Informer) -> None:
+    await tasks.cancel(*(informer.task for informer in informers))
+    for informer in informers:
+        informer.store.close()

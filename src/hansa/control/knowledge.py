@@ -4,9 +4,12 @@ Unknown is not absent: who finds nothing in a cache that is not known may draw n
 """
 
 import asyncio
+import logging
 from collections.abc import Callable
 
-from hansa.runtime import clock, errors
+from hansa.runtime import clock, errors, listeners
+
+log = logging.getLogger(__name__)
 
 
 class Unlisted(errors.HansaError):
@@ -22,7 +25,7 @@ class Knowledge:
         self._silent_since: float | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._was_known = False
-        self._listeners: list[Callable[[bool], None]] = []
+        self._listeners: listeners.Listeners[Callable[[bool], None]] = listeners.Listeners()
         self.trouble = "it has not been listed yet"
 
     @property
@@ -46,8 +49,7 @@ class Knowledge:
 
     def listen(self, notify: Callable[[bool], None]) -> Callable[[], None]:
         """Tell `notify` whenever `is_known` changes. The answer ends it."""
-        self._listeners.append(notify)
-        return lambda: self._listeners.remove(notify)
+        return self._listeners.add(notify)
 
     def complete(self) -> None:
         """There was a full list."""
@@ -56,6 +58,8 @@ class Knowledge:
 
     def resume(self) -> None:
         """The watch told something."""
+        if self._silent_since is not None:
+            log.info("a watch goes on", extra={"store": self._name})
         self._silent_since = None
         self.trouble = ""
         self._look()
@@ -64,12 +68,12 @@ class Knowledge:
         """The watch is broken: what is known is believed for a while."""
         self.trouble = trouble
         if self._silent_since is None:
+            log.warning("a watch is interrupted", extra={"store": self._name, "error": trouble})
             self._silent_since = self._clock.now()
             self._look()
 
     def close(self) -> None:
         """Nobody asks any more."""
-        self._listeners.clear()
         self._cancel_timer()
 
     def _look(self) -> None:
@@ -79,7 +83,7 @@ class Knowledge:
             self._timer = asyncio.get_running_loop().call_later(rest, self._look)
         if self.is_known != self._was_known:
             self._was_known = self.is_known
-            for notify in tuple(self._listeners):
+            for notify in self._listeners:
                 notify(self.is_known)
 
     def _cancel_timer(self) -> None:

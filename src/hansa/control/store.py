@@ -30,8 +30,15 @@ class Store(table.Table):
         self._matches = matches
         self._history = versions.History()
         self._listing: dict[objects.Key, objects.Object] | None = None
-        gauge = metrics.gauge("hansa_store_objects", "Objects in the cache.", labels=["store"])
-        self._end_gauge = gauge.read(lambda: {(name,): len(self)})
+        of = ["store"]
+        sizes = metrics.gauge("hansa_store_objects", "Objects in the cache.", labels=of)
+        known = metrics.gauge("hansa_store_known", "1 while the cache can be believed.", labels=of)
+        self._interruptions = metrics.counter("hansa_watch_interruptions_total", "Broken watches.", labels=of)
+        self._lists = metrics.counter("hansa_watch_lists_total", "Full lists, the first one included.", labels=of)
+        self._end_gauges = (
+            sizes.read(lambda: {(name,): len(self)}),
+            known.read(lambda: {(name,): self.knowledge.is_known}),
+        )
 
     def observe(self, obj: objects.Object) -> None:
         """Read our own writes: take the server's answer, if it is newer than what we know."""
@@ -61,18 +68,23 @@ class Store(table.Table):
                 self._history.reach(version)
             case watching.Restarted():
                 self._listing = {}
+                self._lists.of(self.name).inc()
             case watching.Synced(version):
                 self._replace(version)
                 self.knowledge.complete()
             case watching.Interrupted(error):
                 self.knowledge.interrupt(str(error))
+                self._interruptions.of(self.name).inc()
         if not isinstance(change, watching.Interrupted) and self._listing is None and self.knowledge.trouble:
             self.knowledge.resume()
 
     def close(self) -> None:
         """Nobody reads it any more."""
         self.knowledge.close()
-        self._end_gauge()
+        for end in self._end_gauges:
+            end()
+        for counter in (self._interruptions, self._lists):
+            counter.drop(self.name)
 
     def _present(self, obj: objects.Object) -> None:
         if self._listing is not None:

@@ -7,10 +7,10 @@ import contextlib
 import logging
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from hansa.kube import objects
-from hansa.runtime import errors, metrics
+from hansa.runtime import errors, listeners, metrics
 
 K = TypeVar("K", bound=Hashable)
 ValuesOf = Callable[[objects.Object], Iterable[Hashable]]
@@ -51,7 +51,7 @@ class Table:
         self.name = name
         self._objects: dict[objects.Key, objects.Object] = {}
         self._indexes: dict[str, Index] = {}
-        self._listeners: list[tuple[Notify, ValuesOf]] = []
+        self._listeners: listeners.Listeners[tuple[Notify, ValuesOf]] = listeners.Listeners()
         self._broken = metrics.counter(
             "hansa_listener_failures_total", "Failures of what listens to or indexes a store.", labels=["store"]
         ).of(name)
@@ -92,11 +92,10 @@ class Table:
 
         The keys of what is there come at once. The answer ends it.
         """
-        listener = (notify, keys)
-        self._listeners.append(listener)  # type: ignore[arg-type] # notify takes what keys gives
+        listener = (cast("Notify", notify), keys)  # it takes what `keys` gives
         for obj in list(self._objects.values()):
-            self._tell(*self._listeners[-1], None, obj)
-        return lambda: _discard(self._listeners, listener)
+            self._tell(*listener, None, obj)
+        return self._listeners.add(listener)
 
     def put(self, key: objects.Key, new: objects.Object | None) -> None:
         """Replace an object, or take it away, and tell everybody."""
@@ -107,7 +106,7 @@ class Table:
             self._objects[key] = new
         for index in self._indexes.values():
             index.move(key, self._values(index.values_of, old), self._values(index.values_of, new))
-        for notify, keys in tuple(self._listeners):
+        for notify, keys in self._listeners:
             self._tell(notify, keys, old, new)
 
     def _tell(self, notify: Notify, keys: ValuesOf, old: objects.Object | None, new: objects.Object | None) -> None:
@@ -128,7 +127,3 @@ class Table:
         except Exception:
             self._broken.inc()
             log.exception("a listener or an index of a store failed", extra={"store": self.name})
-
-
-def _discard(listeners: list[K], listener: object) -> None:
-    listeners[:] = [one for one in listeners if one is not listener]

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
-from hansa.runtime import errors
+from hansa.runtime import errors, listeners
 
 Labels = tuple[str, ...]
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -103,12 +103,11 @@ class Gauge(Counter):
 
     def __init__(self, name: str, text: str, labels: Labels) -> None:
         super().__init__(name, text, labels)
-        self._sources: list[Callable[[], Mapping[Labels, float]]] = []
+        self._sources: listeners.Listeners[Callable[[], Mapping[Labels, float]]] = listeners.Listeners()
 
     def read(self, source: Callable[[], Mapping[Labels, float]]) -> Callable[[], None]:
         """Ask `source` at each look: it costs nothing in between. The answer ends it."""
-        self._sources.append(source)
-        return lambda: self._sources.remove(source)
+        return self._sources.add(source)
 
     def samples(self) -> Iterator[tuple[str, Mapping[str, str], float]]:
         yield from super().samples()
