@@ -40,6 +40,13 @@ class Kubectl:
         for pod in (m["metadata"]["name"] for m in manifests if m["kind"] == "Pod"):
             await self("wait", f"pod/{pod}", "--for=condition=Ready", f"--timeout={PATIENCE}")
 
+    async def gets(self, url: str, answer: str, *, pod: str = "box") -> bool:
+        """Whether a pod gets that answer from there: a service is told to all nodes a moment after it is made."""
+        try:
+            return await self("exec", pod, "--", "wget", "-qO-", url) == answer
+        except Failed:
+            return False
+
     async def answers(self) -> bool:
         """Whether the kubelet runs commands in a pod that is there."""
         try:
@@ -117,9 +124,8 @@ async def test_a_command_that_fails_in_a_pod_fails_here(left: Kubectl) -> None:
 
 
 async def test_a_service_is_reached_by_its_name_from_another_pod(left: Kubectl) -> None:
-    await left("-n", "kube-system", "rollout", "status", "deployment/coredns", f"--timeout={PATIENCE}")
-    assert await left("exec", "box", "--", "wget", "-qO-", "http://web/hostname") == "web"
-    assert await left("exec", "box", "--", "wget", "-qO-", "http://web.default.svc.cluster.local/hostname") == "web"
+    await eventually(lambda: left.gets("http://web/hostname", "web"))
+    await eventually(lambda: left.gets("http://web.default.svc.cluster.local/hostname", "web"))
 
 
 async def test_a_service_is_reached_from_every_node_whichever_its_pod_is_on(left: Kubectl) -> None:
@@ -127,7 +133,7 @@ async def test_a_service_is_reached_from_every_node_whichever_its_pod_is_on(left
     nodes = ["left-real-1", "left-real-2"]
     await left.apply(*(pod(f"on-{node}", images.BUSYBOX, "sleep", "1000000", nodeName=node) for node in nodes))
     for node in nodes:
-        assert await left("exec", f"on-{node}", "--", "wget", "-qO-", f"http://{address}/hostname") == "web"
+        await eventually(lambda pod=f"on-{node}": left.gets(f"http://{address}/hostname", "web", pod=pod))
 
 
 async def test_a_name_outside_the_cluster_does_not_exist(left: Kubectl) -> None:

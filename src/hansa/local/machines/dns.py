@@ -18,7 +18,6 @@ COREFILE = """cluster.local in-addr.arpa ip6.arpa {
         pods insecure
         ttl 5
     }
-    cache 5
     loadbalance
     reload
 }
