@@ -80,11 +80,11 @@ def be_first(plan: Mapping[str, Any], alive: int) -> NoReturn:
     try:
         call("prctl", PR_SET_PDEATHSIG, signal.SIGKILL)
         if select.select([alive], [], [], 0)[0]:
-            raise SystemExit("the process that holds the node has gone")
+            raise OSError("the process that holds it has gone")
         socket.sethostname(plan["hostname"])
-        logs = {
-            name: os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600) for name, path in plan["logs"].items()
-        }
+        # Logs lie outside the node's own root, so they are opened before it is built.
+        append = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+        logs = {name: os.open(path, append, 0o600) for name, path in plan["logs"].items()}
         build_root(plan)
         run(plan, logs)
     except OSError as error:

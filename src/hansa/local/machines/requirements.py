@@ -123,12 +123,12 @@ def _lacking_rights() -> Iterator[str]:
     effective = int(status["CapEff"], 16)
     for bit, name in ((CAP_SYS_ADMIN, "CAP_SYS_ADMIN"), (CAP_NET_ADMIN, "CAP_NET_ADMIN")):
         if not effective >> bit & 1:
-            yield f"root here has not the right to make namespaces ({name}), as in a container that is not privileged"
+            yield f"root may not make namespaces here ({name} is withheld, as in a container that is not privileged)"
 
 
 def _lacking_kernel() -> Iterator[str]:
-    if missing := cgroups.missing_controllers():
-        yield f"no cgroup hierarchy offers {', '.join(missing)} (mount them below /sys/fs/cgroup)"
+    if absent := cgroups.missing_controllers():
+        yield f"no cgroup hierarchy offers {', '.join(absent)} (mount them below /sys/fs/cgroup)"
     for hierarchy in cgroups.hierarchies():
         if not os.access(hierarchy.path, os.W_OK) or os.statvfs(hierarchy.path).f_flag & os.ST_RDONLY:
             yield f"the cgroup hierarchy {hierarchy.path} is read only"
