@@ -145,15 +145,26 @@ class Writers:
                 history.append(("modified", patched.version))
 
 
-async def record(client, namespace, told, restarts):
-    """Everything that a watch tells, by object."""
-    async for change in watching.watch(client, CONFIG_MAPS, namespace=namespace, patience=QUICK):
-        match change:
-            case watching.Added(obj) | watching.Modified(obj) | watching.Deleted(obj):
-                kind = type(change).__name__.lower()
-                told[obj.name].append((kind, "" if kind == "deleted" else obj.version))
-            case watching.Restarted():
-                restarts.append(change)
+class Recorder:
+    """Notes everything that a watch tells, by object."""
+
+    def __init__(self):
+        self.told, self.lists = collections.defaultdict(list), 0
+
+    async def run(self, client, namespace):
+        async for change in watching.watch(client, CONFIG_MAPS, namespace=namespace, patience=QUICK):
+            match change:
+                case watching.Added(obj) | watching.Modified(obj) | watching.Deleted(obj):
+                    kind = type(change).__name__.lower()
+                    self.told[obj.name].append((kind, "" if kind == "deleted" else obj.version))
+                case watching.Synced():
+                    self.lists += 1
+
+    async def has_listed(self):
+        return self.lists
+
+    async def has_told_all(self, history):
+        return all(self.told[name][-1:] == changes[-1:] for name, changes in history.items())
 
 
 async def cut_now_and_then(carrier, randomness):
@@ -166,7 +177,7 @@ async def test_ten_thousand_changes_over_watches_that_are_cut_leave_no_gap_and_n
     cluster, client, namespace, through_proxy
 ):
     carrier, proxied = through_proxy
-    told, restarts = collections.defaultdict(list), []
+    recorder = Recorder()
     async with contextlib.AsyncExitStack() as stack, Machine() as machine:
         clients = [await stack.enter_async_context(cluster.client(f"writer-{n}")) for n in range(WRITERS)]
         writers = Writers(clients, namespace, seed=1)
@@ -174,21 +185,18 @@ async def test_ten_thousand_changes_over_watches_that_are_cut_leave_no_gap_and_n
         cache = informers.acquire(informer.Scope(CONFIG_MAPS, namespace=namespace))
         witness = Witness(cache)
         await cache.knowledge.wait_complete(10)
-        machine.supervisor.start("recorder", lambda: record(proxied, namespace, told, restarts))
+        machine.supervisor.start("recorder", lambda: recorder.run(proxied, namespace))
+        await eventually(recorder.has_listed)
         cutting = machine.supervisor.start("cutter", lambda: cut_now_and_then(carrier, machine.random))
         for _ in range(PAUSES):
             await writers.write(OPERATIONS // PAUSES)
             await equals_a_fresh_list(cache, client, namespace)
         cutting.cancel()
-
-        async def all_told():
-            return all(told[name][-1:] == history[-1:] for name, history in writers.history.items())
-
-        await eventually(all_told)
+        await eventually(lambda: recorder.has_told_all(writers.history))
     assert carrier.cuts > 20
     assert not witness.wrong
-    assert len(restarts) == 1
-    assert {name: told[name] for name in writers.history} == writers.history
+    assert recorder.lists == 1
+    assert {name: recorder.told[name] for name in writers.history} == writers.history
     assert len(witness.dead) == sum(history.count(("deleted", "")) for history in writers.history.values())
 
 
