@@ -1,0 +1,99 @@
+"""A mode: the table of policies that turns the one engine into one system. It reads like the seed that it fulfils."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hansa.kube.objects import Key as Place
+from hansa.kube.objects import Object
+from hansa.kube.resource import Resource
+from hansa.model import diff, stamp
+from hansa.model.pair import Key, Link
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A merge patch of an object, or of a subresource of it."""
+
+    patch: Mapping[str, Any]
+    subresource: str = ""
+
+
+Step = Callable[[Object, Link], Object]
+DownPatches = Callable[[Object, Object], Iterable[Part]]
+UpPatches = Callable[[Object, Object, Link], Iterable[Part]]
+
+
+def _nothing_up(_upper: Object, _lower: Object, _link: Link) -> Iterable[Part]:
+    return ()
+
+
+def patches_of(*fields: str) -> DownPatches:
+    """Labels, annotations and these top-level fields follow the upper object, in one patch."""
+
+    def patches(lower: Object, wanted: Object) -> Iterable[Part]:
+        patch = diff.metadata_patch(lower, wanted) | diff.fields_patch(lower, wanted, fields)
+        return [Part(patch)] if patch else []
+
+    return patches
+
+
+def _metadata_only(lower: Object, wanted: Object) -> Iterable[Part]:
+    patch = diff.metadata_patch(lower, wanted)
+    return [Part(patch)] if patch else []
+
+
+@dataclass(frozen=True, slots=True)
+class Lifecycle:
+    """How the lives of an upper object and its lower ones depend on each other."""
+
+    # The upper object ends when its lower one is lost, so that whoever made it makes another.
+    ends_with_lower: bool = False
+    # The upper object is kept by the API server until its lower ones are gone and we say so.
+    releases: bool = False
+    # Somebody else's object of the same name serves as well: it is used and not told as a conflict.
+    shares_name: bool = False
+    is_finished: Callable[[Object], bool] = lambda _: False
+    was_below: Callable[[Object], bool] = lambda _: False
+    grace: Callable[[Object | None, Object], int | None] = lambda _upper, _lower: None
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One kind of object: how it looks below, what follows, what comes back."""
+
+    resource: Resource
+    down: tuple[Step, ...] = ()
+    down_patches: DownPatches = _metadata_only
+    up_patches: UpPatches = _nothing_up
+    lifecycle: Lifecycle = Lifecycle()
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """All policies of one system. What it cannot say here, it does not do."""
+
+    name: str
+    rules: Mapping[Resource, Rule]
+    # The lower name of an upper object; the way back is told by the mark alone.
+    lower_place: Callable[[Key], Place] = lambda key: Place(key.namespace, key.name)
+
+    def desired(self, upper: Object, key: Key, link: Link) -> Object:
+        """The lower object as it should be: every step of the way down, then the mark."""
+        place = self.lower_place(key)
+        lower = upper.with_metadata(
+            name=place.name,
+            namespace=place.namespace,
+            generate_name="",
+            uid="",
+            resource_version="",
+            generation=0,
+            creation_timestamp=None,
+            deletion_timestamp=None,
+            deletion_grace_period_seconds=None,
+            owner_references=(),
+            finalizers=(),
+        ).with_fields(status=None)
+        for step in self.rules[key.resource].down:
+            lower = step(lower, link)
+        return stamp.put(lower, stamp.Origin(link.upper_id, upper.uid, upper.namespace, upper.name))

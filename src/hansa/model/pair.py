@@ -1,0 +1,64 @@
+"""What is known of one upper object and of its lower objects, at one moment. The only input of a decision."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+from hansa.kube.objects import Object
+from hansa.kube.resource import Resource
+
+
+class Key(NamedTuple):
+    """Names an upper object: its cluster, its resource, its namespace and name."""
+
+    cluster: str
+    resource: Resource
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.resource} {self.namespace}/{self.name}".replace(" /", " ") + f" of {self.cluster}"
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A side that cannot be seen now. It is not absent: nothing may be concluded from it."""
+
+    reason: str
+
+
+Side = Object | None | Unknown
+
+
+class Grade(IntEnum):
+    """How much an upper object wants to be in a cluster."""
+
+    CANDIDATE = 1  # a copy may be tried there, beside others
+    CHOSEN = 2  # it is there that it lives
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One way from an upper cluster to a lower one. `upper_id` never changes; the others are our names for the two."""
+
+    upper: str
+    upper_id: str
+    lower: str
+    settings: Any = None  # what the mode's own steps need to know; its type is the mode's
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One upper object, where it should be, and what is there.
+
+    `links` leads to every lower cluster that can be meant; `lowers` has an entry for each that an intent names and for
+    each that has an object of that name. `waits_for` tells what must be in a cluster before this object, in words.
+    """
+
+    key: Key
+    upper: Side
+    links: Mapping[str, Link] = field(default_factory=dict)
+    lowers: Mapping[str, Side] = field(default_factory=dict)
+    intents: Mapping[str, Grade] | Unknown = field(default_factory=dict)
+    waits_for: Mapping[str, str] = field(default_factory=dict)
