@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Hashable
 from typing import Generic, TypeVar
 
 from hansa.control import queue
+from hansa.kube import errors as api_errors
 from hansa.runtime import errors, logs, metrics
 
 K = TypeVar("K", bound=Hashable)
@@ -100,7 +101,8 @@ class Controller(Generic[K]):
 
     def _failed(self, key: K, error: Exception, *, is_late: bool) -> None:
         self._outcomes.of(self.name, "deadline" if is_late else "error").inc()
-        delay = round(self._queue.retry(key), 3)
+        at_least = error.retry_after if isinstance(error, api_errors.Throttled) else 0.0
+        delay = round(self._queue.retry(key, at_least=at_least), 3)
         if is_late:
             log.warning("took too long and is tried again", extra={"deadline": self._deadline, "retry_in": delay})
         elif isinstance(error, errors.HansaError):

@@ -65,10 +65,10 @@ class Queue(Generic[K]):
         elif not self._is_closed:
             self._delays.add(key, seconds)
 
-    def retry(self, key: K) -> float:
+    def retry(self, key: K, *, at_least: float = 0.0) -> float:
         """Count a failure of the key and have it looked at after the back-off, which is the answer."""
         self._failures[key] = self._failures.get(key, 0) + 1
-        delay = self._retries.delay(self._failures[key], self._random)
+        delay = max(at_least, self._retries.delay(self._failures[key], self._random))
         self._retried.inc()
         self.add_after(key, delay)
         return delay

@@ -3,7 +3,6 @@
 Listeners get keys, not events: they read the state when they come to it. Where objects come from is left to others.
 """
 
-import contextlib
 import logging
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from types import MappingProxyType
@@ -110,20 +109,20 @@ class Table:
             self._tell(notify, keys, old, new)
 
     def _tell(self, notify: Notify, keys: ValuesOf, old: objects.Object | None, new: objects.Object | None) -> None:
+        # One listener's bug, or an object that nobody thought of, must not end the watch of all the others.
         for key in self._values(keys, old) | self._values(keys, new):
-            with self._contained():
+            try:
                 notify(key)
+            except Exception:
+                self._blame()
 
     def _values(self, values_of: ValuesOf, obj: objects.Object | None) -> dict[Hashable, None]:
-        with self._contained():
-            return {} if obj is None else dict.fromkeys(values_of(obj))
-        return {}
-
-    @contextlib.contextmanager
-    def _contained(self) -> Iterator[None]:
-        # One listener's bug, or an object that nobody thought of, must not end the watch of all the others.
         try:
-            yield
+            return {} if obj is None else dict.fromkeys(values_of(obj))
         except Exception:
-            self._broken.inc()
-            log.exception("a listener or an index of a store failed", extra={"store": self.name})
+            self._blame()
+            return {}
+
+    def _blame(self) -> None:
+        self._broken.inc()
+        log.exception("a listener or an index of a store failed", extra={"store": self.name})

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import simulation
 from hansa.control import controller, queue
+from hansa.kube import errors as api_errors
 from hansa.runtime import backoff, errors, tasks
 
 
@@ -86,6 +87,29 @@ def test_what_raises_is_tried_again_with_growing_waits_until_it_succeeds(caplog)
     assert expected.error == "the cluster is away"
     assert not expected.exc_info
     assert bug.exc_info[0] is ValueError
+
+
+def test_a_server_that_asks_us_to_wait_is_not_asked_before():
+    async def main(world):
+        tries = []
+
+        async def reconcile(key):
+            tries.append(world.clock.now())
+            if len(tries) == 1:
+                throttled = api_errors.Throttled("too many requests")
+                throttled.retry_after = 20.0
+                raise throttled
+            return controller.Done()
+
+        work, run = machine(world, reconcile)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(run.run())
+            work.add("a")
+            await world.clock.sleep(100)
+            run.drain()
+        return tries
+
+    assert simulation.run(main) == [0, 20]
 
 
 def test_a_reconcile_that_hangs_ends_at_its_deadline_and_is_tried_again():
