@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from hansa.local import process
 from hansa.local.process import Identity, Process
@@ -11,6 +12,7 @@ from hansa.runtime.errors import HansaError
 START_SECONDS = 120.0
 # No server tells when it begins to serve, so it is asked until it does; a start takes two to four seconds.
 PROBE_SECONDS = 0.05
+LONGEST_TASK_SECONDS = 3600.0
 TAIL_BYTES = 64 << 10
 # Go programs print errors as lines that begin so, and panics, fatal errors and wrong flags otherwise.
 COMPLAINTS = (
@@ -25,6 +27,9 @@ COMPLAINTS = (
     '{"level":"fatal',
     '{"level":"error',
 )
+
+
+T = TypeVar("T")
 
 
 class FailedToStart(HansaError):
@@ -61,6 +66,21 @@ async def serving(started: Process, probe: Callable[[], Awaitable[bool]], *, log
                     raise _why_ended(name, log)
     except TimeoutError:
         raise FailedToStart(f"{name} did not serve within {START_SECONDS:.0f} s; its log is {log}") from None
+
+
+async def outlives(started: Process, task: Awaitable[T], *, log: Path) -> T:
+    """Wait for the task, but not if the process ends before: then say why it did."""
+    job = asyncio.ensure_future(task)
+    death = asyncio.ensure_future(started.ended(LONGEST_TASK_SECONDS))
+    try:
+        await asyncio.wait([job, death], return_when=asyncio.FIRST_COMPLETED)
+        if not job.done():
+            raise _why_ended(_name(started.identity), log)
+        return job.result()
+    finally:
+        job.cancel()
+        death.cancel()
+        await asyncio.gather(job, death, return_exceptions=True)
 
 
 def _why_ended(name: str, log: Path) -> FailedToStart:

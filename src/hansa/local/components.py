@@ -80,6 +80,8 @@ class Components:
             f"--secure-port={self.site.ports[APISERVER]}",
             # An endpoint on loopback is refused, and one elsewhere would lead nowhere.
             f"--endpoint-reconciler-type={'lease' if self.site.netns else 'none'}",
+            # No kube-proxy runs beside an API server, so it must find the pods behind a service itself.
+            "--enable-aggregator-routing=true",
             f"--etcd-servers=unix://{self.etcd_socket}",
             f"--etcd-prefix={etcd_prefix(spec.name)}",
             f"--service-cluster-ip-range={self.site.networks.services}",

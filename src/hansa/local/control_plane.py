@@ -56,7 +56,7 @@ class ControlPlane:
         """Start kwok if there are nodes for it. A new one need not wait for the leases of the last one to end."""
         if components.KWOK in wanted(self.record.spec):
             if components.KWOK not in self._running():
-                await nodes.release(client, self.record.spec)
+                await nodes.release(client, nodes.names(self.record.spec))
             await self._start(components.KWOK)
 
     def _write_files(self) -> None:

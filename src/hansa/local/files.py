@@ -29,7 +29,8 @@ def write(path: Path, data: bytes | str, *, mode: int = 0o600) -> None:
             file.write(content)
         draft.replace(path)
     except OSError as error:
-        draft.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            draft.unlink()
         raise HansaError(f"cannot write {path}: {error.strerror}") from error
 
 

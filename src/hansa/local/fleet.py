@@ -110,7 +110,7 @@ class Fleet:
                 await real.ensure(client)
             await nodes.ensure(client, wish)
             await plane.kwok_up(client)
-            await readiness.nodes_are_ready(client, [*nodes.names(wish), *real_nodes.names(wish)])
+            await readiness.nodes_are_ready(client, nodes.names(wish))
             await readiness.pods_can_be_created(client)
 
     async def _allot(self, wish: ClusterSpec, etcd: Path) -> Record:

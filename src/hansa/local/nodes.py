@@ -1,6 +1,7 @@
 """kwok nodes: real Node objects whose kubelet is simulated. As many as should be, of the shape that was asked for."""
 
 import platform
+from collections.abc import Collection
 from typing import Any
 
 import msgspec
@@ -10,11 +11,11 @@ from hansa.kube.client import Client
 from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
 from hansa.local import binaries, concurrently
+from hansa.local.machines.node import KIND_LABEL
 from hansa.local.spec import ClusterSpec
 from hansa.runtime.errors import HansaError
 
 LEASE_NAMESPACE = "kube-node-lease"
-KIND_LABEL = "hansa.dev/local-node"
 SHAPE_ANNOTATION = "hansa.dev/local-node-shape"
 
 
@@ -33,10 +34,10 @@ async def ensure(client: Client, spec: ClusterSpec) -> None:
     await concurrently.run(_create(client, _manifest(spec, name), cluster=spec.name) for name in missing)
 
 
-async def release(client: Client, spec: ClusterSpec) -> None:
-    """Take the leases of the kwok nodes away from whoever held them last."""
+async def release(client: Client, wanted: Collection[str]) -> None:
+    """Take the leases of these nodes away from whoever held them last, so that a new one tells of a new life."""
     held = await client.list(resources.LEASES, namespace=LEASE_NAMESPACE, limit=0)
-    ours = [lease for lease in held.items if lease.name in set(names(spec))]
+    ours = [lease for lease in held.items if lease.name in set(wanted)]
     await concurrently.run(_delete(client, resources.LEASES, lease) for lease in ours)
 
 

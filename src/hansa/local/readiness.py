@@ -9,6 +9,8 @@ from hansa.kube.client import Client
 from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
 from hansa.kube.watching import Added, Deleted, Modified
+from hansa.local import nodes
+from hansa.local.machines import dns
 from hansa.runtime.errors import HansaError
 
 ACCOUNT_SECONDS = 60.0
@@ -31,6 +33,23 @@ async def nodes_are_ready(client: Client, names: Collection[str]) -> None:
     """Wait until all nodes of these names are Ready."""
     deadline = NODE_SECONDS + EACH_NODE_SECONDS * len(names)
     await _until_all(client, resources.NODES, names=names, accept=is_ready, deadline=deadline)
+
+
+async def nodes_are_alive(client: Client, names: Collection[str]) -> None:
+    """Wait until the kubelets of these nodes have leases: a Node object may still tell of a former life."""
+    await _until_all(client, resources.LEASES, names=names, namespace=nodes.LEASE_NAMESPACE, deadline=NODE_SECONDS)
+
+
+async def names_resolve(client: Client) -> None:
+    """Wait until cluster DNS answers."""
+    await _until_all(
+        client,
+        resources.DEPLOYMENTS,
+        names={dns.NAME},
+        namespace=dns.NAMESPACE,
+        accept=lambda deployment: bool(deployment.status.get("availableReplicas")),
+        deadline=NODE_SECONDS,
+    )
 
 
 def is_ready(node: Object) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 from hansa.kube import errors, resources
 from hansa.kube.client import Client
 from hansa.kube.objects import Object
-from hansa.local import component, components, concurrently, ports, probe, process
+from hansa.local import component, components, concurrently, nodes, ports, probe, process, readiness
 from hansa.local.components import Site
 from hansa.local.machines import dns, door, images, node, requirements
 from hansa.local.machines.addresses import Networks
@@ -41,11 +41,6 @@ def site(state: State, record: Record) -> Site:
     networks = Networks(record.slot)
     netns = Fabric(state.root).host(record.spec.name, 0)
     return Site(address=str(networks.control_plane), ports=WELL_KNOWN, networks=networks, netns=netns)
-
-
-def names(spec: ClusterSpec) -> list[str]:
-    """The names of all real nodes that the cluster should have."""
-    return [_name(spec.name, index) for index in _indexes(spec)]
 
 
 def components_of(spec: ClusterSpec) -> list[str]:
@@ -88,17 +83,19 @@ class RealNodes:
             await _apply(client, Object.of(manifest))
         wanted = [self._node(index, archives) for index in _indexes(self.record.spec)]
         await self._remove_surplus(client)
-        await concurrently.run(self._start(one, tools) for one in wanted)
+        await concurrently.run(self._start(client, one, tools) for one in wanted)
+        await readiness.names_resolve(client)
 
-    async def _start(self, one: Node, tools: Tools) -> None:
-        argv = node.prepare(one, tools)
-        await component.ensure(
-            self._identity(_component(one.index)),
-            argv,
-            current=self._running().get(_component(one.index)),
-            log=node.log(one.folder, "node"),
-            netns=one.host,
+    async def _start(self, client: Client, one: Node, tools: Tools) -> None:
+        argv, current = node.prepare(one, tools), self._running().get(_component(one.index))
+        log = node.log(one.folder, "node")
+        if current is None:
+            await nodes.release(client, [one.name])
+        started = await component.ensure(
+            self._identity(_component(one.index)), argv, current=current, log=log, netns=one.host
         )
+        await component.outlives(started, readiness.nodes_are_alive(client, [one.name]), log=log)
+        await component.outlives(started, readiness.nodes_are_ready(client, [one.name]), log=log)
 
     def _node(self, index: int, archives: tuple[Path, ...]) -> Node:
         spec, pki = self.record.spec, Pki(self._folder / "pki")

@@ -3,6 +3,7 @@
 Starting and ending that process is the caller's matter; after it has ended, `remove` leaves nothing.
 """
 
+import hashlib
 import json
 import shutil
 import sys
@@ -23,8 +24,9 @@ from hansa.local.machines.fabric import Fabric
 from hansa.local.machines.requirements import Tools
 from hansa.runtime.errors import HansaError
 
+KIND_LABEL = "hansa.dev/local-node"
 # Real nodes bear it, so that pods can ask for one beside nodes that only pretend.
-REAL_LABEL = {"hansa.dev/local-node": "real"}
+REAL_LABEL = {KIND_LABEL: "real"}
 SERVICES = ("containerd", "kubelet", "kube-proxy")
 # The kubelet sets these for the whole machine; in a node it finds them as it wants them and the machine stays as it is.
 SHADOWS = {
@@ -94,9 +96,10 @@ def prepare(node: Node, tools: Tools) -> list[str]:
     for path, content in _settings(node, tools).items():
         files.write(node.folder / "root" / path.lstrip("/"), content)
     log(node.folder, "node").parent.mkdir(parents=True, exist_ok=True)
-    plan = node.folder / "plan.json"
-    files.write(plan, json.dumps(_plan(node, tools), indent=2))
-    return [sys.executable, "-I", "-S", init.__file__, str(plan)]
+    plan, text = node.folder / "plan.json", json.dumps(_plan(node, tools), indent=2)
+    files.write(plan, text)
+    # The digest makes a node with another plan another process.
+    return [sys.executable, "-I", "-S", init.__file__, str(plan), hashlib.sha256(text.encode()).hexdigest()]
 
 
 def _check_images(archives: Iterable[Path]) -> None:
