@@ -74,7 +74,7 @@ async def test_a_greedy_group_of_ten_thousand_keys_hardly_delays_ten_of_another(
         for number in range(GREEDY):
             work.add(("greedy", 0, number))
         beside = await seconds_for_small(machine, work, done, 0.02)
-        print(  # noqa: T201
+        print(
             f"\nfairness, {reconcile.__name__:9}: ten keys alone {alone * 1000:6.2f} ms, "
             f"beside {GREEDY} of another group {beside * 1000:6.2f} ms: {beside / alone:.2f} times (at most {MOST})"
         )

@@ -142,7 +142,7 @@ class Election:
             return False
         leases.observe(answer)
         self._until = began + self._timing.renew
-        return True
+        return self.is_leading  # an answer that took too long, or that we slept over, is worth nothing
 
     async def _write(self, known: objects.Object | None) -> objects.Object:
         spec = self._spec(known)

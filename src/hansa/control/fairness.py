@@ -15,12 +15,12 @@ K = TypeVar("K", bound=Hashable)
 class Lane(Generic[K]):
     """A group's waiting keys, and its place in virtual time: where its next key starts."""
 
-    __slots__ = ("busy", "in_line", "keys", "start", "step")
+    __slots__ = ("busy", "group", "in_line", "keys", "start")
 
-    def __init__(self, start: float, weight: float) -> None:
+    def __init__(self, group: Hashable, start: float) -> None:
+        self.group = group
         self.keys: collections.deque[K] = collections.deque()
         self.start = start
-        self.step = 1 / weight
         self.busy = 0
         self.in_line = False
 
@@ -61,7 +61,7 @@ class Lanes(Generic[K]):
         group = self._group(key)
         lane = self._lanes.get(group)
         if lane is None:
-            lane = self._lanes[group] = Lane(self._now - self._credit, self._weight(group))
+            lane = self._lanes[group] = Lane(group, self._now - self._credit)
         lane.keys.append(key)
         self._waiting += 1
         self._line_up(lane)
@@ -72,7 +72,7 @@ class Lanes(Generic[K]):
         lane.in_line = False
         key = lane.keys.popleft()
         self._now = max(self._now, start)
-        lane.start = start + lane.step
+        lane.start = start + 1 / self._weight(lane.group)
         lane.busy += 1
         self._busy += 1
         self._waiting -= 1

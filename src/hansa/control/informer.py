@@ -26,6 +26,9 @@ class Scope:
     labels: str = dataclasses.field(default="", kw_only=True)
     fields: str = dataclasses.field(default="", kw_only=True)
 
+    def __post_init__(self) -> None:
+        _ = self._selectors  # one that cannot be read is refused where it is written
+
     def __str__(self) -> str:
         parts = (str(self.resource), self.namespace and f"in {self.namespace}", self.labels, self.fields)
         return " ".join(part for part in parts if part)

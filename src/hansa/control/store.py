@@ -75,7 +75,8 @@ class Store(table.Table):
             case watching.Interrupted(error):
                 self.knowledge.interrupt(str(error))
                 self._interruptions.of(self.name).inc()
-        if not isinstance(change, watching.Interrupted) and self._listing is None and self.knowledge.trouble:
+                return
+        if self.knowledge.trouble and self._listing is None:
             self.knowledge.resume()
 
     def close(self) -> None:

@@ -79,6 +79,16 @@ def test_a_group_has_at_most_its_width_in_work_and_goes_on_when_one_is_released(
     assert not queue.is_ready
 
 
+def test_a_weight_that_changes_counts_from_the_next_key_on():
+    weights = {"a": 1.0, "b": 1.0}
+    queue = lanes(weights)
+    fill(queue, "a", 500)
+    fill(queue, "b", 500)
+    assert collections.Counter(serve(queue, 100)) == {"a": 50, "b": 50}
+    weights["a"] = 4.0
+    assert collections.Counter(serve(queue, 100))["a"] in (79, 80, 81)
+
+
 def test_keys_of_one_group_keep_their_order():
     queue = lanes()
     fill(queue, "a", 50)

@@ -2,6 +2,7 @@ import pytest
 
 from hansa.control import informer
 from hansa.kube import objects, resources
+from hansa.runtime import errors
 
 
 def pod(namespace="ns", labels=None, node=""):
@@ -23,6 +24,11 @@ def pod(namespace="ns", labels=None, node=""):
 )
 def test_a_scope_tells_as_the_server_would_which_objects_belong_to_it(scope, matches):
     assert informer.Scope(resources.PODS, **scope).matches(pod(labels={"app": "web"}, node="n1")) is matches
+
+
+def test_a_selector_that_cannot_be_read_is_refused_at_once():
+    with pytest.raises(errors.HansaError):
+        informer.Scope(resources.PODS, labels="a in b")
 
 
 def test_scopes_are_equal_by_what_they_watch_and_say_it():
