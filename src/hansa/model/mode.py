@@ -9,6 +9,7 @@ from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
 from hansa.model import diff, stamp
 from hansa.model.pair import Key, Link
+from hansa.model.placement import Facts, Intents, Named, Placement, nowhere
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,16 @@ class Rule:
     down_patches: DownPatches = _metadata_only
     up_patches: UpPatches = _nothing_up
     lifecycle: Lifecycle = Lifecycle()
+    # Where it should be.
+    placement: Placement = nowhere
+    # What it cannot do without: it is there wherever this object lives, and before it.
+    references: Callable[[Object], Iterable[Named]] = lambda _: ()
+    # Whose users its placement asks for: it is looked at again when they change.
+    follows: Callable[[Object], Iterable[Named]] = lambda _: ()
+
+    def needs(self, upper: Object, key: Key, facts: Facts) -> Intents:
+        """Where what this object refers to is needed: where it is placed itself, until it is finished."""
+        return {} if self.lifecycle.is_finished(upper) else self.placement(upper, key, facts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +87,11 @@ class Mode:
     name: str
     rules: Mapping[Resource, Rule]
     # The lower name of an upper object; the way back is told by the mark alone.
-    lower_place: Callable[[Key], Place] = lambda key: Place(key.namespace, key.name)
+    lower_place: Callable[[Key, Link], Place] = lambda key, _link: Place(key.namespace, key.name)
 
     def desired(self, upper: Object, key: Key, link: Link) -> Object:
         """The lower object as it should be: every step of the way down, then the mark."""
-        place = self.lower_place(key)
+        place = self.lower_place(key, link)
         lower = upper.with_metadata(
             name=place.name,
             namespace=place.namespace,

@@ -54,6 +54,8 @@ class Pair:
 
     `links` leads to every lower cluster that can be meant; `lowers` has an entry for each that an intent names and for
     each that has an object of that name. `waits_for` tells what must be in a cluster before this object, in words.
+    `settled` names the clusters whose object was found to follow the upper one and did not change since, nor did that
+    (compare `content` of both): what it should look like is not computed again.
     """
 
     key: Key
@@ -62,3 +64,12 @@ class Pair:
     lowers: Mapping[str, Side] = field(default_factory=dict)
     intents: Mapping[str, Grade] | Unknown = field(default_factory=dict)
     waits_for: Mapping[str, str] = field(default_factory=dict)
+    settled: frozenset[str] = frozenset()
+
+
+def content(obj: Object) -> int:
+    """A number that stays the same while nothing but the status changes: what the way down reads and writes."""
+    if not obj.raw("status"):
+        return hash((obj.uid, obj.version))
+    labels, annotations = tuple(obj.labels.items()), tuple(obj.annotations.items())
+    return hash((obj.uid, obj.metadata.generation, obj.is_leaving, labels, annotations, obj.raw("spec")))
