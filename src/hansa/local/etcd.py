@@ -15,6 +15,7 @@ from hansa.runtime.errors import HansaError
 
 REQUEST_SECONDS = 30.0
 PROBE_SECONDS = 2.0
+ROOM_BYTES = 200 << 20  # its log alone takes 64 MB, before the first object
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,7 @@ class Etcd:
         running = self._process()
         if running is None:
             self.state.etcd.mkdir(mode=0o700, exist_ok=True)
+            self._check_room()
             self.socket.unlink(missing_ok=True)
             argv = components.etcd_argv(binary, self.state.etcd, is_fast=is_fast)
             running = process.spawn(Identity(self.state.root, "", components.ETCD), argv, log=self.log)
@@ -57,6 +59,14 @@ class Etcd:
         if (running := self._process()) is not None:
             await running.stop()
         shutil.rmtree(self.state.etcd, ignore_errors=True)
+
+    def _check_room(self) -> None:
+        free = shutil.disk_usage(self.state.etcd).free
+        if free < ROOM_BYTES:
+            raise HansaError(
+                f"there is no room for etcd in {self.state.etcd}: {free >> 20} MiB are free,"
+                f" {ROOM_BYTES >> 20} MiB are needed"
+            )
 
     def _process(self) -> process.Process | None:
         return process.running(self.state.root).get(("", components.ETCD))

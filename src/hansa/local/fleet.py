@@ -31,7 +31,8 @@ from hansa.local.control_plane import ControlPlane
 from hansa.local.etcd import Etcd
 from hansa.local.real_nodes import RealNodes
 from hansa.local.spec import ClusterSpec
-from hansa.local.state import Record, State, UnusableState, open_state
+from hansa.local.state import Record, State, open_state
+from hansa.runtime.errors import HansaError
 
 PORT_TRIES = 3
 KILL_SECONDS = 10.0
@@ -149,12 +150,10 @@ class Fleet:
                 self.state.vanish()
 
     def _mark_leaving(self, name: str) -> None:
-        try:
-            record = self.state.find(name)
-        except UnusableState:
-            return
-        if record is not None:
-            self.state.save(allotment.leaving(record))
+        # A record that can't be read, or a disk that is full, must not keep anything from being removed.
+        with contextlib.suppress(HansaError):
+            if (record := self.state.find(name)) is not None:
+                self.state.save(allotment.leaving(record))
 
 
 async def _kill(processes: Iterable[process.Process]) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import signal
 import sys
 from dataclasses import dataclass
@@ -13,6 +14,8 @@ import yaml
 
 from hansa.local import components, process
 from leftovers import owned_folder
+
+PIPES = {"stdout": asyncio.subprocess.PIPE, "stderr": asyncio.subprocess.PIPE}
 
 
 @dataclass(frozen=True)
@@ -32,9 +35,8 @@ class Hansa:
         self._env = {**os.environ, "HANSA_STATE": str(self.state)}
 
     async def start(self, *arguments: str) -> asyncio.subprocess.Process:
-        pipe = asyncio.subprocess.PIPE
         argv = [sys.executable, "-m", "hansa.cli.main", *arguments]
-        return await asyncio.create_subprocess_exec(*argv, stdout=pipe, stderr=pipe, env=self._env)
+        return await asyncio.create_subprocess_exec(*argv, env=self._env, **PIPES)
 
     async def __call__(self, *arguments: str) -> Answer:
         started = await self.start("local", *arguments)
@@ -139,6 +141,22 @@ async def test_a_binary_of_another_version_is_refused_by_name(hansa, tmp_path):
     assert answer.err.count("\n") == 1
 
 
+async def test_a_full_disk_gets_one_sentence_and_nothing_is_left(tmp_path):
+    small = tmp_path / "small"
+    small.mkdir()
+    hansa = f"{sys.executable} -m hansa.cli.main local"
+    script = (
+        f"mount -t tmpfs -o size=16k tmpfs {small} &&"
+        f"({hansa} up a --state {small}/state; echo $?; {hansa} down --state {small}/state; ls -A {small})"
+    )
+    shell = await asyncio.create_subprocess_exec(
+        "unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"]), "sh", "-c", script, **PIPES
+    )
+    out, err = await shell.communicate()
+    assert out.decode() == "1\na is gone\n"
+    assert re.fullmatch(r"hansa: there is no room for etcd in \S+: 0 MiB are free, 200 MiB are needed\n", err.decode())
+
+
 async def test_logs_of_an_unknown_component_name_those_that_there_are(hansa):
     await hansa("up", "a", "--etcd-fast")
     answer = await hansa("logs", "a", "nothing")
@@ -191,7 +209,6 @@ async def _kill_when(hansa, component, *arguments):
 
 
 async def _kubectl(kubectl, config, *arguments):
-    pipe = asyncio.subprocess.PIPE
-    started = await asyncio.create_subprocess_exec(kubectl, f"--kubeconfig={config}", *arguments, stdout=pipe)
+    started = await asyncio.create_subprocess_exec(kubectl, f"--kubeconfig={config}", *arguments, **PIPES)
     out, _ = await started.communicate()
     return out.decode()
