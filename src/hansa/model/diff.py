@@ -1,43 +1,43 @@
 """What has to be written to make one value another: JSON merge patches (RFC 7386) of what differs, nothing else."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from typing import Any
 
 from hansa.kube.objects import Object
-from hansa.model import keys
+from hansa.model import stamp
 
 
 def merge_patch(have: Mapping[str, Any], want: Mapping[str, Any]) -> dict[str, Any]:
-    """The merge patch from one to the other; empty if they are the same. Lists are replaced whole."""
-    patch: dict[str, Any] = {key: None for key in have if key not in want}
+    """The merge patch from one to the other; empty if they are the same. Lists are replaced whole; null is absent."""
+    patch: dict[str, Any] = {key: None for key, old in have.items() if old is not None and want.get(key) is None}
     for key, value in want.items():
         old = have.get(key)
         if isinstance(old, Mapping) and isinstance(value, Mapping):
             if inner := merge_patch(old, value):
                 patch[key] = inner
-        elif old != value or key not in have:
+        elif old != value and value is not None:
             patch[key] = value
     return patch
 
 
 def metadata_patch(have: Object, want: Object) -> dict[str, Any]:
     """The patch of labels and annotations. Keys that we never carried belong to somebody else and stay."""
-    carried = set(have.annotations.get(keys.CARRIED, "").split(","))
-    metadata = {}
-    for name in ("labels", "annotations"):
-        there, wanted = getattr(have, name), getattr(want, name)
-        change: dict[str, Any] = {k: v for k, v in wanted.items() if there.get(k) != v}
-        change |= {k: None for k in there if k in carried and k not in wanted}
-        if change:
-            metadata[name] = change
+    labels, annotations = stamp.carried(have)
+    metadata = {
+        "labels": _table_patch(have.labels, want.labels, labels),
+        "annotations": _table_patch(have.annotations, want.annotations, annotations),
+    }
+    metadata = {name: patch for name, patch in metadata.items() if patch}
     return {"metadata": metadata} if metadata else {}
 
 
 def fields_patch(have: Object, want: Object, fields: Iterable[str]) -> dict[str, Any]:
     """The patch of top-level fields. Equal bytes are equal values, so most fields are never decoded."""
     changed = [name for name in fields if have.raw(name) != want.raw(name)]
-    return merge_patch(_present(have, changed), _present(want, changed))
+    return merge_patch({name: have.get(name) for name in changed}, {name: want.get(name) for name in changed})
 
 
-def _present(obj: Object, fields: Iterable[str]) -> dict[str, Any]:
-    return {name: value for name in fields if (value := obj.get(name)) is not None}
+def _table_patch(have: Mapping[str, str], want: Mapping[str, str], carried: Set[str]) -> dict[str, str | None]:
+    patch: dict[str, str | None] = {key: None for key in have if key in carried and key not in want}
+    patch |= {key: value for key, value in want.items() if have.get(key) != value}
+    return patch

@@ -8,6 +8,7 @@ from hansa.kube.objects import Key as Place
 from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
 from hansa.model import diff, stamp
+from hansa.model.lifecycle import COPY, Lifecycle
 from hansa.model.pair import Key, Link
 from hansa.model.placement import Facts, Intents, Named, Placement, nowhere
 
@@ -45,21 +46,6 @@ def _metadata_only(lower: Object, wanted: Object) -> Iterable[Part]:
 
 
 @dataclass(frozen=True, slots=True)
-class Lifecycle:
-    """How the lives of an upper object and its lower ones depend on each other."""
-
-    # The upper object ends when its lower one is lost, so that whoever made it makes another.
-    ends_with_lower: bool = False
-    # The upper object is kept by the API server until its lower ones are gone and we say so.
-    releases: bool = False
-    # Somebody else's object of the same name serves as well: it is used and not told as a conflict.
-    shares_name: bool = False
-    is_finished: Callable[[Object], bool] = lambda _: False
-    was_below: Callable[[Object], bool] = lambda _: False
-    grace: Callable[[Object | None, Object], int | None] = lambda _upper, _lower: None
-
-
-@dataclass(frozen=True, slots=True)
 class Rule:
     """One kind of object: how it looks below, what follows, what comes back."""
 
@@ -67,7 +53,7 @@ class Rule:
     down: tuple[Step, ...] = ()
     down_patches: DownPatches = _metadata_only
     up_patches: UpPatches = _nothing_up
-    lifecycle: Lifecycle = Lifecycle()
+    lifecycle: Lifecycle = COPY
     # Where it should be.
     placement: Placement = nowhere
     # What it cannot do without: it is there wherever this object lives, and before it.

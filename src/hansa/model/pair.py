@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
+from hansa.model import keys
 
 
 class Key(NamedTuple):
@@ -23,9 +24,10 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A side that cannot be seen now. It is not absent: nothing may be concluded from it."""
+    """A side that cannot be seen now. It is not absent: all that is known is what was `last` seen there."""
 
     reason: str
+    last: Object | None = None
 
 
 Side = Object | None | Unknown
@@ -71,5 +73,7 @@ def content(obj: Object) -> int:
     """A number that stays the same while nothing but the status changes: what the way down reads and writes."""
     if not obj.raw("status"):
         return hash((obj.uid, obj.version))
-    labels, annotations = tuple(obj.labels.items()), tuple(obj.annotations.items())
-    return hash((obj.uid, obj.metadata.generation, obj.is_leaving, labels, annotations, obj.raw("spec")))
+    annotations = dict(obj.annotations)
+    annotations.pop(keys.LOWER_UID, None)  # it comes with the status
+    described = tuple(obj.labels.items()), tuple(annotations.items())
+    return hash((obj.uid, obj.metadata.generation, obj.is_leaving, described, obj.raw("spec")))

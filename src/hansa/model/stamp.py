@@ -1,9 +1,13 @@
 """The mark on every lower object that says which upper object it copies. What has no mark of ours is never touched."""
 
+from collections.abc import Set
 from dataclasses import dataclass
 
 from hansa.kube.objects import Object
 from hansa.model import keys
+
+# Our own words, which an upper object may bear as well: it may be a copy itself, or a manifest made from one.
+_OURS = frozenset({keys.UPPER, keys.UPPER_UID, keys.UPPER_NAME, keys.CARRIED, keys.LOWER_UID})
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +31,20 @@ def of(obj: Object) -> Origin | None:
 
 def put(obj: Object, origin: Origin) -> Object:
     """The object with the mark, which also remembers the keys of the labels and annotations that came from above."""
-    carried = ",".join(sorted({*obj.labels, *obj.annotations}))
-    annotations = {
-        **obj.annotations,
+    labels = {k: v for k, v in obj.labels.items() if k not in _OURS}
+    annotations = {k: v for k, v in obj.annotations.items() if k not in _OURS}
+    mark = {
         keys.UPPER_UID: origin.uid,
         keys.UPPER_NAME: f"{origin.namespace}/{origin.name}",
-        keys.CARRIED: carried,
+        keys.CARRIED: f"{','.join(sorted(labels))};{','.join(sorted(annotations))}",
     }
-    return obj.with_metadata(labels={**obj.labels, keys.UPPER: origin.upper}, annotations=annotations)
+    return obj.with_metadata(labels=labels | {keys.UPPER: origin.upper}, annotations=annotations | mark)
+
+
+def carried(obj: Object) -> tuple[Set[str], Set[str]]:
+    """The keys of the labels and of the annotations that came from above; all others are somebody else's."""
+    labels, _, annotations = obj.annotations.get(keys.CARRIED, "").partition(";")
+    return set(labels.split(",")) - _OURS, set(annotations.split(",")) - _OURS
 
 
 def selector(upper: str) -> str:

@@ -1,0 +1,177 @@
+"""The decision: what to write so that the lower objects follow the upper one and its status comes back.
+
+`decide` is pure and total: it has an answer for every pair, and applying its answers ends in a pair that needs none.
+"""
+
+from collections.abc import Iterator, Mapping
+from enum import Enum, auto
+
+from hansa.kube.objects import Object
+from hansa.model import stamp
+from hansa.model.mode import Mode, Rule
+from hansa.model.pair import Grade, Key, Link, Pair, Unknown
+from hansa.model.plan import Action, Conflict, Create, Delete, Patch, Plan, Wait
+
+
+def decide(pair: Pair, mode: Mode) -> Plan:
+    """What to write now. An upper object is ended last, so that it still takes what its lower one tells."""
+    rule, upper = mode.rules.get(pair.key.resource), pair.upper
+    if rule is None:
+        return Plan()
+    if isinstance(upper, Unknown):
+        return Plan((Wait(f"{pair.key.cluster} cannot be seen: {upper.reason}"),))
+    if isinstance(pair.intents, Unknown) and upper is not None and not upper.is_leaving:
+        return Plan((Wait(f"where it belongs cannot be seen: {pair.intents.reason}"),))
+    view = _View(pair, mode, rule, upper)
+    return Plan((*_below(view), *_above(view), *_end(view)))
+
+
+class _Standing(Enum):
+    """Whose a lower object is."""
+
+    UNSEEN = auto()
+    ABSENT = auto()
+    FOREIGN = auto()
+    FORMER = auto()  # ours, of an upper object that is gone while its name lives on
+    OURS = auto()
+
+
+class _View:
+    """A pair with what all parts of the decision ask of it, computed once."""
+
+    __slots__ = ("is_finished", "lifecycle", "mode", "pair", "placed", "rule", "sides", "upper", "wanted")
+
+    def __init__(self, pair: Pair, mode: Mode, rule: Rule, upper: Object | None) -> None:
+        self.pair, self.mode, self.rule, self.upper, self.lifecycle = pair, mode, rule, upper, rule.lifecycle
+        self.is_finished = upper is not None and rule.lifecycle.is_finished(upper)
+        self.placed: Mapping[str, Grade] = {} if isinstance(pair.intents, Unknown) else pair.intents
+        self.wanted = {} if upper is None or upper.is_leaving else _strongest(self.placed)
+        self.sides = {c: _standing(pair, c, upper) for c in sorted(pair.lowers.keys() | self.placed.keys())}
+
+    def is_over(self, lower: Object) -> bool:
+        """Somebody else ended the upper object: its lower one must not go on, and cannot bring it back."""
+        return self.is_finished and not self.lifecycle.is_finished(lower)
+
+
+def _below(view: _View) -> Iterator[Action]:
+    """What to do in the lower clusters."""
+    for cluster, standing in view.sides.items():
+        lower, grade = view.pair.lowers.get(cluster), view.wanted.get(cluster)
+        match standing, lower:
+            case _Standing.UNSEEN, Unknown():
+                yield Wait(f"{cluster} cannot be seen: {lower.reason}")
+            case _Standing.UNSEEN, _:
+                yield Wait(f"no link leads to {cluster}")
+            case _Standing.ABSENT, _ if view.upper is not None and grade is not None:
+                yield from _missing(view, view.upper, cluster, grade)
+            case _Standing.FOREIGN, Object() if grade is not None and not view.lifecycle.shares_name:
+                yield Conflict(cluster, lower, f"{view.rule.resource} {lower.key} of {cluster} is not ours")
+            case _Standing.FORMER, Object():
+                yield from _leave(lower, cluster, "it belongs to a former life of its name", view.lifecycle.grace(None))
+            case _Standing.OURS, Object():
+                yield from _present(view, lower, cluster, grade)
+
+
+def _missing(view: _View, upper: Object, cluster: str, grade: Grade) -> Iterator[Action]:
+    """What to do where a lower object should be and is not."""
+    if view.is_finished or (grade is Grade.CHOSEN and _ends_without(view, upper)):
+        return
+    if view.lifecycle.lives_once and grade is Grade.CHOSEN and (rivals := _rivals(view)):
+        yield Wait(f"its copy in {rivals[0]} has to go first")
+    elif reason := view.pair.waits_for.get(cluster):
+        yield Wait(reason)
+    else:
+        yield Create(cluster, view.mode.desired(upper, view.pair.key, view.pair.links[cluster]), "it is wanted here")
+
+
+def _present(view: _View, lower: Object, cluster: str, grade: Grade | None) -> Iterator[Action]:
+    """What to do about a lower object of ours."""
+    upper, lifecycle = view.upper, view.lifecycle
+    if upper is None or upper.is_leaving or (grade is None and not lifecycle.stays):
+        yield from _leave(lower, cluster, "it is no longer wanted here", lifecycle.grace(upper))
+    elif view.is_over(lower):
+        yield from _leave(lower, cluster, "its upper object is finished", lifecycle.grace(upper))
+    elif not lower.is_leaving and cluster not in view.pair.settled:
+        for part in view.rule.down_patches(lower, view.mode.desired(upper, view.pair.key, view.pair.links[cluster])):
+            yield Patch(cluster, lower, part.patch, "it differs from the upper one", part.subresource)
+
+
+def _leave(lower: Object, cluster: str, reason: str, grace: int | None) -> Iterator[Action]:
+    """Delete a lower object once; again only if it may go sooner than it was told."""
+    told = lower.metadata.deletion_grace_period_seconds
+    if not lower.is_leaving or (grace is not None and told is not None and grace < told):
+        yield Delete(cluster, lower, reason, grace)
+
+
+def _above(view: _View) -> Iterator[Action]:
+    """What the lower object tells where the upper one lives."""
+    if view.upper is None:
+        return
+    for cluster in sorted(c for c, grade in view.placed.items() if grade is Grade.CHOSEN):
+        lower = view.pair.lowers.get(cluster)
+        if view.sides[cluster] is _Standing.OURS and isinstance(lower, Object) and not view.is_over(lower):
+            for part in view.rule.up_patches(view.upper, lower, view.pair.links[cluster]):
+                yield Patch(view.pair.key.cluster, view.upper, part.patch, f"{cluster} tells", part.subresource)
+            return
+
+
+def _end(view: _View) -> Iterator[Action]:
+    """The end of an upper object whose lower one is gone, or is going by itself. None while a side is unseen."""
+    upper, home, standings = view.upper, view.pair.key.cluster, view.sides.values()
+    if upper is None or _Standing.UNSEEN in standings:
+        return
+    if upper.is_leaving:
+        is_left = _Standing.OURS in standings or _Standing.FORMER in standings
+        is_told = upper.metadata.deletion_grace_period_seconds == 0  # it waits for somebody else's finalizer
+        if view.lifecycle.releases and view.placed and not is_left and not is_told:
+            yield Delete(home, upper, "nothing of it is left below", grace=0)
+    elif not view.is_finished and _ends_without(view, upper):
+        yield from _lost(view, upper)
+
+
+def _lost(view: _View, upper: Object) -> Iterator[Action]:
+    """The upper object ends as its lower one does: at once if that is gone, with the same grace if that is leaving."""
+    home = view.pair.key.cluster
+    for cluster in sorted(c for c, grade in view.wanted.items() if grade is Grade.CHOSEN):
+        lower = view.pair.lowers.get(cluster)
+        if view.sides[cluster] is not _Standing.OURS or not isinstance(lower, Object):
+            yield Delete(home, upper, f"its lower object in {cluster} is lost", grace=0)
+            return
+        if lower.is_leaving and not view.lifecycle.is_finished(lower):
+            grace = lower.metadata.deletion_grace_period_seconds
+            yield Delete(home, upper, f"its lower object in {cluster} was told to leave", grace)
+            return
+
+
+def _ends_without(view: _View, upper: Object) -> bool:
+    return view.lifecycle.ends_with_lower and view.lifecycle.was_below(upper)
+
+
+def _rivals(view: _View) -> list[str]:
+    """Where copies are, or may be, that must be gone before the chosen one is made."""
+    return [c for c, s in view.sides.items() if c not in view.wanted and s in {_Standing.OURS, _Standing.UNSEEN}]
+
+
+def _strongest(intents: Mapping[str, Grade]) -> Mapping[str, Grade]:
+    """Candidates count until a choice is made."""
+    best = max(intents.values(), default=Grade.CANDIDATE)
+    return {cluster: grade for cluster, grade in intents.items() if grade is best}
+
+
+def _standing(pair: Pair, cluster: str, upper: Object | None) -> _Standing:
+    side, link = pair.lowers.get(cluster), pair.links.get(cluster)
+    if link is None:
+        return _Standing.UNSEEN
+    if isinstance(side, Unknown):
+        # A cluster that nobody meant matters while it cannot be seen only if a copy was there.
+        is_meant = not isinstance(pair.intents, Unknown) and cluster in pair.intents
+        was_there = side.last is not None and _whose(side.last, pair.key, link, upper) is _Standing.OURS
+        return _Standing.UNSEEN if is_meant or was_there else _Standing.ABSENT
+    return _Standing.ABSENT if side is None else _whose(side, pair.key, link, upper)
+
+
+def _whose(lower: Object, key: Key, link: Link, upper: Object | None) -> _Standing:
+    origin = stamp.of(lower)
+    if origin is None or (origin.upper, origin.namespace, origin.name) != (link.upper_id, key.namespace, key.name):
+        return _Standing.FOREIGN
+    return _Standing.OURS if upper is None or origin.uid == upper.uid else _Standing.FORMER

@@ -1,0 +1,72 @@
+"""How the lives of an upper object and of its lower ones depend on each other, kind by kind."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import msgspec
+
+from hansa.kube.objects import Object
+from hansa.model import keys
+
+
+def _never(_obj: Object) -> bool:
+    return False
+
+
+def _its_own(_upper: Object | None) -> int | None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Lifecycle:
+    """How the lives of one kind hang together. Without a word it is a copy: made, kept alike, removed."""
+
+    # Two lower objects of one upper one must never be: the next is made when the one before is gone.
+    lives_once: bool = False
+    # The upper object ends when its lower one does, so that whoever made it makes another.
+    ends_with_lower: bool = False
+    # The upper object, once placed, leaves when we say that its lower ones are gone: we are its kubelet.
+    releases: bool = False
+    # The lower object outlives those who use it; it goes with the upper one only.
+    stays: bool = False
+    # Somebody else's object of the same name serves as well: it is used and not told as a conflict.
+    shares_name: bool = False
+    # It did what it was made for and never lives again, on either side.
+    is_finished: Callable[[Object], bool] = _never
+    # The upper object tells that its lower one has lived.
+    was_below: Callable[[Object], bool] = _never
+    # How many seconds a lower object has to end, from its upper one (None: it is gone); None leaves it to the server.
+    grace: Callable[[Object | None], int | None] = _its_own
+
+
+class _PodStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    phase: str = ""
+    start_time: str | None = None
+
+
+def is_finished_pod(pod: Object) -> bool:
+    """Its containers have ended for good."""
+    return pod.decode("status", _PodStatus).phase in {"Succeeded", "Failed"}
+
+
+def was_pod_below(pod: Object) -> bool:
+    """A kubelet below had taken it. The annotation may come from a manifest that was copied from a pod, a start not."""
+    return keys.LOWER_UID in pod.annotations and pod.decode("status", _PodStatus).start_time is not None
+
+
+def grace_of_pod(upper: Object | None) -> int | None:
+    """As long as the upper pod has. One that is gone while we had not released it was taken away by force."""
+    return 0 if upper is None else upper.metadata.deletion_grace_period_seconds
+
+
+COPY = Lifecycle()
+SHARED_COPY = Lifecycle(shares_name=True)
+DATA = Lifecycle(stays=True)
+POD = Lifecycle(
+    lives_once=True,
+    ends_with_lower=True,
+    releases=True,
+    is_finished=is_finished_pod,
+    was_below=was_pod_below,
+    grace=grace_of_pod,
+)
