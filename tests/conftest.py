@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import real_machine
 from hansa import local
 from hansa.kube import resources
 from hansa.kube.client import Client
@@ -69,6 +70,14 @@ async def fresh_cluster(fleet: Fleet) -> AsyncIterator[FreshCluster]:
 
     yield make
     await fleet.down([name for name in made if name in fleet.names()])
+
+
+@pytest.fixture(scope="session")
+async def real_cluster(fleet: Fleet) -> Cluster:
+    """A cluster with a real node, which tests share. Where the machine can't have one, the test says why."""
+    real_machine.tools(fleet.state.root)
+    [shared] = await fleet.up([ClusterSpec("real", real_nodes=1)])
+    return shared
 
 
 @pytest.fixture(scope="session")
