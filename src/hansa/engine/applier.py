@@ -1,0 +1,181 @@
+"""The only writer: carries out plans, reads its own writes, and sorts what servers answer by what is to be done next.
+
+What is not there any more is forgotten, what is refused is told to the user, what cannot be reached is left for later.
+"""
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from hansa.engine.side import Side
+from hansa.engine.view import View
+from hansa.kube import errors, resources
+from hansa.kube.objects import Object
+from hansa.kube.resource import Resource
+from hansa.model import keys, plan, stamp
+from hansa.model.pair import Key
+from hansa.runtime import metrics
+
+Write = plan.Create | plan.Patch | plan.Delete
+
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """The name is taken by an object that is not ours."""
+
+    cluster: str
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The server does not want it so: a quota, an admission, a right, or a mistake."""
+
+    cluster: str
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Away:
+    """No answer, or one that says nothing: try again soon."""
+
+    cluster: str
+    sentence: str
+    seconds: float = 0.0  # after which the server wants to be asked again
+
+
+@dataclass(frozen=True, slots=True)
+class Stale:
+    """Somebody was faster: what we know is not so any more."""
+
+    cluster: str
+    sentence: str
+
+
+Problem = Foreign | Refused | Away | Stale
+
+
+class Applier:
+    """Writes to all clusters of a view; `field_manager` is under which name."""
+
+    def __init__(self, *, metrics: metrics.Registry, field_manager: str = "hansa") -> None:
+        self._field_manager = field_manager
+        self._writes = metrics.counter(
+            "hansa_writes_total",
+            "Requests that write, by what they are for and how they ended.",
+            labels=["cluster", "resource", "verb", "reason", "answer"],
+        )
+
+    async def apply(self, todo: plan.Plan, key: Key, view: View) -> list[Problem]:
+        """Carry out a plan: in order in each cluster, side by side in several. What went wrong is the answer."""
+        found = [Foreign(one.cluster, one.reason) for one in todo.actions if isinstance(one, plan.Conflict)]
+        by_cluster: dict[str, list[Write]] = {}
+        for write in todo.writes:
+            by_cluster.setdefault(write.cluster, []).append(write)
+        if len(by_cluster) == 1:
+            [(cluster, writes)] = by_cluster.items()
+            problems: Iterable[Problem | None] = [await self._in(cluster, writes, key, view)]
+        else:
+            problems = await asyncio.gather(*(self._in(name, writes, key, view) for name, writes in by_cluster.items()))
+        return [*found, *(one for one in problems if one is not None)]
+
+    async def _in(self, cluster: str, writes: Iterable[Write], key: Key, view: View) -> Problem | None:
+        side = view.side(cluster)
+        for write in writes:
+            answer = "ok"
+            try:
+                problem = await self._write(write, key, side, view)
+            except errors.ApiError as error:
+                answer = type(error).__name__
+                problem = _problem(error, cluster)
+            self._writes.of(cluster, str(key.resource), type(write).__name__, write.reason, answer).inc()
+            if problem is not None:
+                return problem
+        return None
+
+    async def _write(self, write: Write, key: Key, side: Side, view: View) -> Problem | None:
+        match write:
+            case plan.Create():
+                return await self._create(write, key, side, view)
+            case plan.Patch():
+                return await self._patch(write, key.resource, side)
+            case plan.Delete():
+                return await self._delete(write, key.resource, side)
+
+    async def _create(self, write: plan.Create, key: Key, side: Side, view: View) -> Problem | None:
+        resource, store, client = key.resource, side.stores[key.resource], side.cluster.client
+        try:
+            try:
+                made = await client.create(resource, write.obj, field_manager=self._field_manager)
+            except errors.NotFound:
+                await self._make_namespace(write.obj.namespace, side, view)
+                made = await client.create(resource, write.obj, field_manager=self._field_manager)
+        except errors.AlreadyExists:
+            made = await client.get(resource, write.obj.name, namespace=write.obj.namespace)
+            origin = stamp.of(made)
+            is_shared = view.mode.rules[resource].lifecycle.shares_name
+            if not is_shared and (origin is None or origin.upper != view.upper_id):
+                return Foreign(write.cluster, f"{resource} {made.key} exists in {write.cluster} and is not ours")
+        store.observe(made)
+        return None
+
+    async def _make_namespace(self, name: str, side: Side, view: View) -> None:
+        metadata = {"name": name, "labels": {keys.UPPER: view.upper_id}}
+        namespace = Object.of({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+        answer = "ok"
+        try:
+            await side.cluster.client.create(resources.NAMESPACES, namespace, field_manager=self._field_manager)
+        except errors.AlreadyExists:
+            answer = errors.AlreadyExists.__name__
+        cluster = side.cluster.name
+        self._writes.of(cluster, str(resources.NAMESPACES), "Create", "an object is wanted in it", answer).inc()
+
+    async def _patch(self, write: plan.Patch, resource: Resource, side: Side) -> Problem | None:
+        obj, store = write.obj, side.stores[resource]
+        # The uid makes it a patch of this very object: the next one of that name is refused as a conflict.
+        patch = {**write.patch, "metadata": {**write.patch.get("metadata", {}), "uid": obj.uid}}
+        try:
+            answer = await side.cluster.client.patch(
+                resource,
+                obj.name,
+                patch,
+                namespace=obj.namespace,
+                subresource=write.subresource,
+                field_manager=self._field_manager,
+            )
+        except errors.NotFound:
+            store.observe_gone(obj.key, obj.uid)
+        else:
+            store.observe(answer)
+        return None
+
+    async def _delete(self, write: plan.Delete, resource: Resource, side: Side) -> Problem | None:
+        obj, store = write.obj, side.stores[resource]
+        try:
+            left = await side.cluster.client.delete(
+                resource, obj.name, namespace=obj.namespace, uid=obj.uid, grace=write.grace
+            )
+        except (errors.NotFound, errors.Conflict):  # a conflict is the uid's: another object has the name now
+            left = None
+        if left is None or _is_gone(left):
+            store.observe_gone(obj.key, obj.uid)
+        else:
+            store.observe(left)
+        return None
+
+
+def _is_gone(answer: Object) -> bool:
+    """The server shows what it deleted even if nothing of it is left."""
+    return not answer.metadata.finalizers and not answer.metadata.deletion_grace_period_seconds
+
+
+def _problem(error: errors.ApiError, cluster: str) -> Problem:
+    sentence = str(error)
+    match error:
+        case errors.Throttled():
+            return Away(cluster, sentence, seconds=error.retry_after)
+        case errors.Unreachable() | errors.Unauthorized() | errors.BadCredentials():
+            return Away(cluster, sentence)
+        case errors.Conflict() | errors.NotFound() | errors.Gone():
+            return Stale(cluster, sentence)
+    return Refused(cluster, sentence)

@@ -1,0 +1,111 @@
+"""Who uses what: the lower clusters where an upper object is needed because objects that live there refer to it.
+
+Each object's part is remembered and replaced as a whole, so that no count can drift.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from hansa.kube.objects import Key as Place
+from hansa.kube.objects import Object
+from hansa.kube.resource import Resource
+from hansa.model.mode import Mode
+from hansa.model.pair import Key, Unknown, content
+from hansa.model.placement import Facts, Named
+
+
+class Name(NamedTuple):
+    """An upper object of one cluster."""
+
+    resource: Resource
+    place: Place
+
+
+class _Part(NamedTuple):
+    """What one object adds: it needs `names` in `clusters`, and its own place depends on the users of `follows`."""
+
+    content: int = 0  # what names and follows were computed from
+    names: tuple[Name, ...] = ()
+    follows: tuple[Name, ...] = ()
+    clusters: frozenset[str] = frozenset()
+
+
+_NOTHING = _Part()
+
+
+class References:
+    """The users of every upper object of one cluster. `changed` is told whose place may be another now."""
+
+    def __init__(self, upper: str, mode: Mode, changed: Callable[[Name], None]) -> None:
+        self._upper, self._mode, self._changed = upper, mode, changed
+        self._parts: dict[Name, _Part] = {}
+        self._users: dict[Name, dict[str, int]] = {}  # how many objects in a cluster need it
+        self._followers: dict[Name, dict[Name, None]] = {}
+
+    def users(self, resource: Resource, place: Place) -> frozenset[str]:
+        """The lower clusters where something needs this object."""
+        return frozenset(self._users.get(Name(resource, place), ()))
+
+    def names(self, resource: Resource, place: Place) -> tuple[Name, ...]:
+        """What this object needs where it lives."""
+        return self._parts.get(Name(resource, place), _NOTHING).names
+
+    def look(self, name: Name, obj: Object | None, facts: Facts) -> None:
+        """An object is so now, or gone: what it needs, and where, may have changed."""
+        before = self._parts.get(name, _NOTHING)
+        after = _NOTHING if obj is None else self._part(name, obj, facts, before=before)
+        if after == before:
+            return
+        if after is _NOTHING:
+            del self._parts[name]
+        else:
+            self._parts[name] = after
+        self._refollow(name, before.follows, after.follows)
+        for one in self._recount(before, after):
+            self._changed(one)
+            for follower in tuple(self._followers.get(one, ())):
+                self._changed(follower)
+
+    def _part(self, name: Name, obj: Object, facts: Facts, *, before: _Part) -> _Part:
+        rule = self._mode.rules[name.resource]
+        needs = rule.needs(obj, Key(self._upper, name.resource, *name.place), facts)
+        clusters = before.clusters if isinstance(needs, Unknown) else frozenset(needs)
+        now = content(obj)
+        if now == before.content:
+            return before._replace(clusters=clusters)
+        follows = _names(rule.follows(obj))
+        names = _names(rule.references(obj)) if clusters else ()  # most objects of a big cluster are not ours
+        return _Part(now if clusters else 0, names, follows, clusters) if names or follows else _NOTHING
+
+    def _refollow(self, name: Name, before: Iterable[Name], after: Iterable[Name]) -> None:
+        for one in before:
+            followers = self._followers[one]
+            del followers[name]
+            if not followers:
+                del self._followers[one]
+        for one in after:
+            self._followers.setdefault(one, {})[name] = None
+
+    def _recount(self, before: _Part, after: _Part) -> list[Name]:
+        """Replace one part by another; whose users are not the same any more."""
+        old = {(name, cluster) for name in before.names for cluster in before.clusters}
+        new = {(name, cluster) for name in after.names for cluster in after.clusters}
+        changed: dict[Name, None] = {}
+        for name, cluster in new - old:
+            users = self._users.setdefault(name, {})
+            users[cluster] = users.get(cluster, 0) + 1
+            if users[cluster] == 1:
+                changed[name] = None
+        for name, cluster in old - new:
+            users = self._users[name]
+            users[cluster] -= 1
+            if not users[cluster]:
+                del users[cluster]
+                changed[name] = None
+            if not users:
+                del self._users[name]
+        return list(changed)
+
+
+def _names(named: Iterable[Named]) -> tuple[Name, ...]:
+    return tuple(dict.fromkeys(Name(one.resource, Place(one.namespace, one.name)) for one in named))

@@ -1,0 +1,86 @@
+"""Which clusters take part and how they are linked: both change at run time, and whoever cares is told.
+
+It holds what is wanted; watching, deciding and writing along the links is the syncer's.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from hansa.engine.cluster import Cluster
+from hansa.runtime import errors, listeners
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A link that is wanted: objects of the upper cluster may be in the lower one.
+
+    `nodes` are the virtual nodes of the upper cluster that stand for the lower one.
+    """
+
+    upper: str
+    lower: str
+    settings: Any = None
+    nodes: frozenset[str] = frozenset()
+
+    def __str__(self) -> str:
+        return f"{self.upper} to {self.lower}"
+
+
+class Registry:
+    """The clusters by name, and the routes between them."""
+
+    def __init__(self) -> None:
+        self._clusters: dict[str, Cluster] = {}
+        self._routes: dict[tuple[str, str], Route] = {}
+        self._listeners: listeners.Listeners[Callable[[], None]] = listeners.Listeners()
+
+    @property
+    def clusters(self) -> Mapping[str, Cluster]:
+        """All that take part."""
+        return MappingProxyType(self._clusters)
+
+    def join(self, cluster: Cluster) -> None:
+        """A cluster takes part from now on."""
+        if cluster.name in self._clusters:
+            raise errors.HansaError(f"there is a cluster {cluster.name} already: give one of them another name")
+        self._clusters[cluster.name] = cluster
+        self._tell()
+
+    async def leave(self, name: str) -> None:
+        """A cluster takes part no longer, nor do its routes. What we made there stays."""
+        self._routes = {ends: route for ends, route in self._routes.items() if name not in ends}
+        cluster = self._clusters.pop(name, None)
+        self._tell()
+        if cluster is not None:
+            await cluster.close()
+
+    def link(self, route: Route) -> None:
+        """Let objects travel along a route; the same two clusters again replace its settings."""
+        for name in (route.upper, route.lower):
+            if name not in self._clusters:
+                raise errors.HansaError(f"cannot link {route}: there is no cluster {name}")
+        self._routes[route.upper, route.lower] = route
+        self._tell()
+
+    def unlink(self, upper: str, lower: str) -> None:
+        """End a route. What travelled stays where it is."""
+        if self._routes.pop((upper, lower), None) is not None:
+            self._tell()
+
+    def uppers(self) -> list[str]:
+        """The clusters from which routes begin."""
+        return list(dict.fromkeys(route.upper for route in self._routes.values()))
+
+    def routes(self, upper: str) -> list[Route]:
+        """The routes from one upper cluster."""
+        return [route for route in self._routes.values() if route.upper == upper]
+
+    def listen(self, notify: Callable[[], None]) -> Callable[[], None]:
+        """Tell `notify` after every change. The answer ends it."""
+        return self._listeners.add(notify)
+
+    def _tell(self) -> None:
+        for notify in self._listeners:
+            notify()
