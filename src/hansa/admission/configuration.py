@@ -65,11 +65,15 @@ def of(address: Address, *, ca: bytes, failure_policy: str = "Fail", name: str =
 
 
 async def install(client: Client, wanted: Object) -> None:
-    """Make the configuration so, whatever was there under its name."""
+    """Make the configuration so, whatever was there under its name. A CA that somebody else injected stays."""
     try:
         await client.create(RESOURCE, wanted)
     except errors.AlreadyExists:
-        await client.patch(RESOURCE, wanted.name, {"webhooks": wanted.get("webhooks")})
+        [webhook] = wanted.get("webhooks")
+        there = (await client.get(RESOURCE, wanted.name)).get("webhooks") or [{}]
+        trusted = {name: ca for name, ca in (there[0].get("clientConfig") or {}).items() if name == "caBundle"}
+        reached = {**trusted, **webhook["clientConfig"]}
+        await client.patch(RESOURCE, wanted.name, {"webhooks": [{**webhook, "clientConfig": reached}]})
 
 
 def _reached(address: Address) -> dict[str, Any]:

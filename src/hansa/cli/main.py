@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 import hansa
-from hansa.cli import local
+from hansa.cli import local, webhook
 from hansa.runtime.errors import HansaError
 
 INTERRUPTED = 128 + signal.SIGINT
@@ -18,7 +18,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; the result is the exit code."""
     arguments = _parser().parse_args(argv)
     try:
-        result: int = asyncio.run(arguments.run(arguments))
+        with asyncio.Runner(loop_factory=arguments.loop_factory) as runner:
+            result: int = runner.run(arguments.run(arguments))
     except HansaError as error:
         print(f"hansa: {error}", file=sys.stderr)
         return 1
@@ -36,7 +37,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="hansa", description="Joins Kubernetes clusters into a league.")
     parser.add_argument("--version", action="version", version=f"hansa {hansa.__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    parser.set_defaults(loop_factory=None)
     local.add_to(commands)
+    webhook.add_to(commands)
     return parser
 
 

@@ -1,0 +1,91 @@
+"""`hansa webhook`: the admission webhook of an upper cluster whose pods run in lower ones."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from hansa import app
+from hansa.admission import configuration, settings
+from hansa.cli import log_flags
+from hansa.runtime.errors import HansaError
+
+EXAMPLES = """\
+examples:
+  hansa webhook --kubeconfig upper.kubeconfig --address 127.0.0.1 --port 8443
+  hansa webhook --service hansa-system/webhook --tlscert tls.crt --tlskey tls.key
+"""
+
+
+def add_to(commands: Any) -> None:
+    """Add the subcommand."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "webhook",
+        help="move pods' node constraints to where the pods will run (tensile)",
+        description="Serves an admission webhook that moves nodeSelector, node affinity and tolerations of new pods"
+        " into the annotation clusterSelector, from where they apply in the lower cluster.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--kubeconfig", type=Path, metavar="FILE", help="of the upper cluster (default: as kubectl)")
+    parser.add_argument("--address", default="0.0.0.0", help="to listen on (default %(default)s)")  # noqa: S104
+    parser.add_argument("--port", type=int, default=8080, help="to listen on; 0 is a free one (default %(default)s)")
+    parser.add_argument("--tlscert", type=Path, metavar="FILE", help="certificate (default: self-made)")
+    parser.add_argument("--tlskey", type=Path, metavar="FILE", help="its key")
+    parser.add_argument("--CA", dest="client_ca", type=Path, metavar="FILE", help="only clients of this CA may ask")
+    parser.add_argument(
+        "--ignore-selector-keys",
+        default="clusterID",
+        metavar="KEYS",
+        help="labels that steer the upper scheduler and stay, separated by commas (default %(default)s)",
+    )
+    _add_configuration(parser.add_argument_group("the MutatingWebhookConfiguration"))
+    log_flags.add_to(parser)
+    parser.set_defaults(run=_run, loop_factory=app.new_loop)
+
+
+def _add_configuration(group: Any) -> None:
+    group.add_argument("--install", action=argparse.BooleanOptionalAction, default=True, help="write it (default yes)")
+    group.add_argument("--name", default=configuration.DEFAULT_NAME, help="(default %(default)s)")
+    group.add_argument("--service", type=_service, metavar="NAMESPACE/NAME[:PORT]", help="a Service that leads to us")
+    group.add_argument("--url", default="", help="where the API server finds us (default: address and port)")
+    group.add_argument("--ca-bundle", type=Path, metavar="FILE", help="by which the API server trusts --tlscert")
+    group.add_argument("--failure-policy", choices=("Fail", "Ignore"), default="Fail", help="if we can't be reached")
+
+
+def _service(text: str) -> configuration.Service:
+    try:
+        return settings.service(text)
+    except HansaError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+async def _run(arguments: argparse.Namespace) -> int:
+    log_flags.apply(arguments)
+    await app.webhook(read(arguments))
+    return 0
+
+
+def read(arguments: argparse.Namespace) -> settings.Settings:
+    """The settings that the flags say."""
+    return settings.Settings(
+        kubeconfig=arguments.kubeconfig,
+        host=arguments.address,
+        port=arguments.port,
+        certificate=arguments.tlscert,
+        key=arguments.tlskey,
+        client_ca=arguments.client_ca,
+        steering_keys=frozenset(key for key in arguments.ignore_selector_keys.split(",") if key),
+        service=arguments.service,
+        url=arguments.url,
+        ca_bundle=_content(arguments.ca_bundle) if arguments.ca_bundle else b"",
+        failure_policy=arguments.failure_policy,
+        name=arguments.name,
+        is_installed=arguments.install,
+    )
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise HansaError(f"cannot read --ca-bundle {path}: {error.strerror}") from None

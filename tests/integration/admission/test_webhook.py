@@ -1,0 +1,170 @@
+"""A real API server asks the real `hansa webhook`, and kubectl shows what became of a pod."""
+
+import base64
+import datetime
+import json
+import secrets
+
+import pytest
+
+import programs
+from eventually import eventually
+from hansa.admission import configuration
+from hansa.local import certificates
+from hansa.local.certificates import Subject
+from programs import Kubectl, Refused
+
+# The annotation in tensile-kube's own description.
+SEED = (
+    '{"tolerations":[{"key":"node.kubernetes.io/not-ready","operator":"Exists","effect":"NoExecute"},'
+    '{"key":"node.kubernetes.io/unreachable","operator":"Exists","effect":"NoExecute"},'
+    '{"key":"test","operator":"Exists","effect":"NoExecute"},'
+    '{"key":"test1","operator":"Exists","effect":"NoExecute"},'
+    '{"key":"test2","operator":"Exists","effect":"NoExecute"},'
+    '{"key":"test3","operator":"Exists","effect":"NoExecute"}]}'
+)
+HOLD = [{"name": "test"}]  # a scheduling gate: these pods are looked at, not run
+
+
+@pytest.fixture(scope="module")
+async def kube(cluster, kubectl):
+    return Kubectl(kubectl, cluster.kubeconfig)
+
+
+@pytest.fixture(scope="module")
+async def webhook(cluster, kube, tmp_path_factory):
+    """The webhook with a certificate of its own making."""
+    log = tmp_path_factory.mktemp("webhook") / "log"
+    name = f"test-{secrets.token_hex(4)}"
+    flags = ["--kubeconfig", str(cluster.kubeconfig), "--address", "127.0.0.1", "--port", "0", "--name", name]
+    async with programs.hansa("webhook", *flags, log=log) as program:
+        await _installed(kube, name)
+        yield program
+        await kube("delete", configuration.RESOURCE.plural, name)
+        assert await program.stop() == 0
+
+
+async def _installed(kube, name):
+    async def look():
+        return await kube("get", configuration.RESOURCE.plural, name)
+
+    await eventually(look)
+
+
+def pod(name, *, annotations=None, labels=None, **spec):
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "annotations": annotations or {}, "labels": labels or {}},
+        "spec": {"containers": [{"name": "c", "image": "example.com/c:1"}], "schedulingGates": HOLD, **spec},
+    }
+
+
+async def created(kube, namespace, made):
+    await kube("-n", namespace, "create", "-f", "-", stdin=json.dumps(made))
+    return await kube.get("-n", namespace, "pod", made["metadata"]["name"])
+
+
+async def test_kubectl_create_shows_the_annotation_of_the_seed(kube, namespace, webhook):
+    shown = await created(kube, namespace, pod("p", tolerations=json.loads(SEED)["tolerations"]))
+    assert shown["metadata"]["annotations"] == {"clusterSelector": SEED}
+
+
+async def test_constraints_are_moved_but_for_those_that_steer_the_upper_scheduler(kube, namespace, webhook):
+    shown = await created(kube, namespace, pod("p", nodeSelector={"disk": "ssd", "clusterID": "hamburg"}))
+    assert shown["spec"]["nodeSelector"] == {"clusterID": "hamburg"}
+    assert all("tolerationSeconds" not in one for one in shown["spec"]["tolerations"])
+    parked = json.loads(shown["metadata"]["annotations"]["clusterSelector"])
+    assert parked["nodeSelector"] == {"disk": "ssd"}
+    assert {one["tolerationSeconds"] for one in parked["tolerations"]} == {300}, "as the API server defaulted them"
+
+
+async def test_a_pod_that_is_created_again_from_its_own_manifest_is_the_same(kube, namespace, webhook):
+    first = await created(kube, namespace, pod("p", nodeSelector={"disk": "ssd"}))
+    await kube("-n", namespace, "delete", "pod", "p", "--force", "--grace-period", "0")
+    again = {**first, "metadata": {key: first["metadata"][key] for key in ("name", "annotations")}}
+    second = await created(kube, namespace, again)
+    assert second["spec"] == first["spec"]
+    assert second["metadata"]["annotations"] == first["metadata"]["annotations"]
+
+
+async def test_a_pod_goes_to_the_node_of_its_claim(kube, namespace, webhook, cluster):
+    node = f"virtual-{secrets.token_hex(3)}"
+    labels = {"type": "virtual-kubelet", "kubernetes.io/hostname": node}
+    await kube.apply({"apiVersion": "v1", "kind": "Node", "metadata": {"name": node, "labels": labels}})
+    await kube("-n", namespace, "apply", "-f", "-", stdin=json.dumps(_claim(node)))
+    volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
+    made = pod("p", volumes=volumes)
+
+    async def pinned():
+        await kube("-n", namespace, "delete", "pod", "p", "--ignore-not-found", "--force", "--grace-period", "0")
+        shown = await created(kube, namespace, made)
+        return shown["spec"].get("nodeSelector") == {"kubernetes.io/hostname": node}
+
+    await eventually(pinned)
+    await kube("delete", "node", node)
+
+
+def _claim(node):
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "data", "annotations": {"volume.kubernetes.io/selected-node": node}},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": "none",
+            "resources": {"requests": {"storage": "1Gi"}},
+        },
+    }
+
+
+async def test_system_pods_and_those_that_opted_out_are_left_alone(kube, namespace, webhook):
+    selected = {"nodeSelector": {"disk": "ssd"}}
+    out = await created(kube, namespace, pod("out", labels={"hansa.dev/webhook": "off"}, **selected))
+    name = f"system-{secrets.token_hex(3)}"
+    system = await created(kube, "kube-system", pod(name, **selected))
+    await kube("-n", "kube-system", "delete", "pod", name, "--force", "--grace-period", "0")
+    await kube("label", "namespace", namespace, "hansa.dev/webhook=off")
+    whole = await created(kube, namespace, pod("whole", **selected))
+    for one in (out, system, whole):
+        assert one["spec"]["nodeSelector"] == {"disk": "ssd"}
+        assert "clusterSelector" not in one["metadata"].get("annotations", {})
+
+
+async def test_a_malformed_pod_is_denied_with_a_sentence(kube, namespace, webhook):
+    with pytest.raises(Refused, match='admission webhook "cluster-selector.hansa.dev" denied the request: the annotat'):
+        await created(kube, namespace, pod("p", annotations={"clusterSelector": "yes"}))
+    with pytest.raises(Refused, match='"a b" cannot be a label\'s key'):
+        await created(kube, namespace, pod("p", nodeSelector={"a b": "c"}))
+
+
+async def test_a_given_certificate_serves_and_may_be_renewed_while_it_runs(cluster, kube, namespace, tmp_path):
+    files = {name: tmp_path / name for name in ("tls.crt", "tls.key", "ca.crt")}
+
+    def renew(ca):
+        made = certificates.issue(ca, Subject("webhook", names=("127.0.0.1",)), datetime.datetime.now(datetime.UTC))
+        files["tls.key"].write_bytes(made.key)
+        files["tls.crt"].write_bytes(made.certificate)
+
+    first, second = (certificates.authority(f"ca-{n}", datetime.datetime.now(datetime.UTC)) for n in range(2))
+    renew(first)
+    files["ca.crt"].write_bytes(first.certificate)
+    name = f"test-{secrets.token_hex(4)}"
+    flags = ["--kubeconfig", str(cluster.kubeconfig), "--address", "127.0.0.1", "--port", "0", "--name", name]
+    pair = ["--tlscert", str(files["tls.crt"]), "--tlskey", str(files["tls.key"]), "--ca-bundle", str(files["ca.crt"])]
+    async with programs.hansa("webhook", *flags, *pair, log=tmp_path / "log"):
+        await _installed(kube, name)
+        try:
+            assert (await created(kube, namespace, pod("one", nodeSelector={"a": "b"})))["metadata"]["annotations"]
+            renew(second)
+            bundle = base64.b64encode(second.certificate).decode()
+            patch = [{"op": "replace", "path": "/webhooks/0/clientConfig/caBundle", "value": bundle}]
+            await kube("patch", configuration.RESOURCE.plural, name, "--type", "json", "-p", json.dumps(patch))
+
+            async def trusted():
+                made = await created(kube, namespace, pod(f"p-{secrets.token_hex(3)}", nodeSelector={"a": "b"}))
+                return made["metadata"]["annotations"]
+
+            await eventually(trusted)
+        finally:
+            await kube("delete", configuration.RESOURCE.plural, name)

@@ -1,0 +1,102 @@
+"""Real programs in tests: kubectl as a person types it, and `hansa` commands that run until they are ended."""
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+
+class Refused(AssertionError):
+    """The program failed; what it said is the message."""
+
+
+class Kubectl:
+    """kubectl for one cluster."""
+
+    def __init__(self, binary: Path, kubeconfig: Path) -> None:
+        self._argv = (str(binary), "--kubeconfig", str(kubeconfig))
+
+    async def __call__(self, *arguments: str, stdin: str = "") -> str:
+        """Run it; its output."""
+        process = await asyncio.create_subprocess_exec(
+            *self._argv,
+            *arguments,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        out, err = await process.communicate(stdin.encode())
+        if process.returncode:
+            raise Refused(f"kubectl {' '.join(arguments)}: {err.decode().strip()}")
+        return out.decode()
+
+    async def get(self, *arguments: str) -> Any:
+        """Objects as data."""
+        return json.loads(await self("get", *arguments, "-o", "json"))
+
+    async def apply(self, *objects: dict[str, Any], verb: str = "apply") -> None:
+        """Create or change objects."""
+        await self(verb, "-f", "-", stdin=yaml.safe_dump_all(objects))
+
+
+class Hansa:
+    """A running `hansa` command."""
+
+    def __init__(self, process: asyncio.subprocess.Process, log: Path) -> None:
+        self._process, self.log = process, log
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
+    def kill(self) -> None:
+        """End it as a crash does."""
+        with contextlib.suppress(ProcessLookupError):
+            self._process.kill()
+
+    async def ended(self) -> int:
+        """Its exit code."""
+        async with asyncio.timeout(30):
+            return await self._process.wait()
+
+    async def stop(self) -> int:
+        """End it politely."""
+        with contextlib.suppress(ProcessLookupError):
+            self._process.send_signal(signal.SIGTERM)
+        return await self.ended()
+
+
+@contextlib.asynccontextmanager
+async def hansa(*arguments: str, log: Path, env: dict[str, str] | None = None) -> AsyncIterator[Hansa]:
+    """Run a command for as long as the block lasts; its log is shown if the block fails."""
+    program = await start(*arguments, log=log, env=env)
+    try:
+        yield program
+    except BaseException:
+        print(f"--- hansa {' '.join(arguments)}\n{log.read_text()[-20000:]}", file=sys.stderr)  # noqa: T201
+        raise
+    finally:
+        await program.stop()
+
+
+async def start(*arguments: str, log: Path, env: dict[str, str] | None = None) -> Hansa:
+    """Run a command; what it says goes to the end of the log file."""
+    with log.open("ab") as out:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "hansa.cli.main",
+            *arguments,
+            stdout=out,
+            stderr=out,
+            env={**os.environ, **(env or {})},
+        )
+    return Hansa(process, log)
