@@ -17,7 +17,7 @@ setup: .venv/ready
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-demo: setup  ## two real clusters, a Deployment in each, and what kubectl shows of them
+demo: .venv/ready  ## two real clusters, a Deployment in each, and what kubectl shows of them
 	@PATH="$(CURDIR)/$(BIN):$$PATH" tools/demo
 
 test: setup  ## everything; T=path[::name] runs a part

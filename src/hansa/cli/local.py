@@ -14,6 +14,7 @@ import msgspec
 import yaml
 
 from hansa.local import binaries, kubeconfig, spec, state
+from hansa.local import fleet as fleets
 from hansa.local.cluster import Cluster
 from hansa.local.fleet import Fleet
 from hansa.local.spec import ClusterSpec, InvalidSpec
@@ -56,7 +57,9 @@ def add_to(commands: Subparsers) -> None:
     nodes.add_argument("name", metavar="NAME")
     nodes.add_argument("change", metavar="+N|-N", type=_change, help="how many more or fewer")
     programs = _add(subcommands, "binaries", _binaries, "get binaries now, and say where they are")
-    programs.add_argument("names", nargs="*", metavar="NAME", help="kubectl, etcd, …; without one: all")
+    programs.add_argument(
+        "names", nargs="*", metavar="NAME", help="kubectl, etcd, …; without one: all that local clusters use"
+    )
 
 
 def _add(subcommands: Subparsers, name: str, run: Run, description: str, **kwargs: Any) -> argparse.ArgumentParser:
@@ -248,7 +251,7 @@ async def _nodes(arguments: argparse.Namespace) -> int:
 
 
 async def _binaries(arguments: argparse.Namespace) -> int:
-    names = arguments.names or binaries.catalogue()
+    names = arguments.names or fleets.BINARIES
     for holding in await binaries.provide(names, progress=binaries.Renderer(sys.stderr)):
         print(f"{holding.binary.label}\t{holding.source}\t{holding.path}")
     return 0

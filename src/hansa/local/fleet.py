@@ -34,6 +34,8 @@ from hansa.local.spec import ClusterSpec
 from hansa.local.state import Record, State, open_state
 from hansa.runtime.errors import HansaError
 
+# All that clusters can need; kubectl is for their users.
+BINARIES = (components.ETCD, *components.ALL, "kubectl", *real_nodes.BINARIES)
 PORT_TRIES = 3
 KILL_SECONDS = 10.0
 
