@@ -1,0 +1,83 @@
+"""Steps that let a pod below speak to the upper API server: its token, its CA, its address. None of the lower's."""
+
+from collections.abc import Callable
+from typing import Final
+
+from hansa.kube import resources
+from hansa.kube.objects import Object
+from hansa.model.pair import Link
+from hansa.model.references import DEFAULT_ACCOUNT, DEFAULT_LIFETIME, Token
+from hansa.model.translation import names, settings
+from hansa.model.translation.pod.spec import Spec, with_containers
+
+_HOST: Final = "KUBERNETES_SERVICE_HOST"
+_PORTS: Final = ("KUBERNETES_SERVICE_PORT", "KUBERNETES_SERVICE_PORT_HTTPS")
+
+
+def share_tokens(spec: Spec, pod: Object, link: Link) -> Spec:
+    """Mount tokens of the upper API server out of Secrets; the lower cluster gives none of its own."""
+    account = spec.get("serviceAccountName") or DEFAULT_ACCOUNT
+
+    def source(one: Spec) -> Spec:
+        asked = one.get("serviceAccountToken")
+        if asked is None:
+            return one
+        seconds = asked.get("expirationSeconds") or DEFAULT_LIFETIME
+        token = Token(pod.namespace, account, asked.get("audience") or "", seconds)
+        item = {"key": names.TOKEN_KEY, "path": asked["path"]}
+        return {"secret": {"name": names.token_secret(token, upper_id=link.upper_id), "items": [item]}}
+
+    return _with_sources(spec, source) | {"automountServiceAccountToken": False}
+
+
+def rename_root_ca(spec: Spec, _pod: Object, link: Link) -> Spec:
+    """Refer to the upper cluster's CA by the name that its copy has below."""
+    below = names.lower_name(resources.CONFIG_MAPS, names.ROOT_CA, upper_id=link.upper_id)
+
+    def renamed(holder: Spec, field: str) -> Spec:
+        reference = holder.get(field)
+        is_meant = reference is not None and reference.get("name") == names.ROOT_CA
+        return holder | {field: reference | {"name": below}} if reference and is_meant else holder
+
+    def container(one: Spec) -> Spec:
+        env = [
+            v | {"valueFrom": renamed(v["valueFrom"], "configMapKeyRef")} if "valueFrom" in v else v
+            for v in one.get("env") or ()
+        ]
+        env_from = [renamed(v, "configMapRef") for v in one.get("envFrom") or ()]
+        return one | ({"env": env} if env else {}) | ({"envFrom": env_from} if env_from else {})
+
+    spec = with_containers(_with_sources(spec, lambda one: renamed(one, "configMap")), container)
+    return _with_volumes(spec, lambda one: renamed(one, "configMap"))
+
+
+def point_to_upper_api(spec: Spec, _pod: Object, link: Link) -> Spec:
+    """Tell where the upper API server is, in the variables that clients look at; a pod's own ones win."""
+    known = settings.of(link)
+    if not known.api_host:
+        return spec
+    told = {_HOST: known.api_host} | dict.fromkeys(_PORTS, known.api_port)
+
+    def container(one: Spec) -> Spec:
+        env = one.get("env") or []
+        own = {variable["name"] for variable in env}
+        # First, since a variable can only use those before it.
+        return one | {"env": [{"name": n, "value": v} for n, v in told.items() if n not in own] + env}
+
+    return with_containers(spec, container)
+
+
+def _with_sources(spec: Spec, change: Callable[[Spec], Spec]) -> Spec:
+    """The spec with every source of a projected volume changed."""
+
+    def volume(one: Spec) -> Spec:
+        projected = one.get("projected")
+        if not projected:
+            return one
+        return one | {"projected": projected | {"sources": [change(s) for s in projected.get("sources") or ()]}}
+
+    return _with_volumes(spec, volume)
+
+
+def _with_volumes(spec: Spec, change: Callable[[Spec], Spec]) -> Spec:
+    return spec | {"volumes": [change(one) for one in spec["volumes"]]} if spec.get("volumes") else spec

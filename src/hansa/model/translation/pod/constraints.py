@@ -1,0 +1,87 @@
+"""Which nodes of the lower cluster a pod may run on.
+
+With the annotation `clusterSelector` these are the parked constraints. Without it they are the pod's own, less what
+speaks of the virtual node: the upper scheduler has seen to that already, and no node below could ever meet it.
+"""
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+import msgspec
+
+from hansa.kube import selectors
+from hansa.kube.objects import Object
+from hansa.model import keys
+from hansa.model.pair import Link
+from hansa.model.translation import settings
+from hansa.model.translation.pod.spec import Spec
+from hansa.model.translation.settings import Settings
+
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
+_CONSTRAINTS: Final = ("nodeSelector", "affinity", "tolerations")
+
+
+def restore_constraints(spec: Spec, pod: Object, link: Link) -> Spec:
+    """Put back what was parked in the annotation, or drop what was meant for the upper scheduler."""
+    parked = _parked(pod.annotations.get(keys.CLUSTER_SELECTOR))
+    wanted = _below(spec, settings.of(link)) if parked is None else _put_back(spec, parked)
+    others = {name: value for name, value in spec.items() if name not in _CONSTRAINTS}
+    return others | {name: value for name, value in wanted.items() if value}
+
+
+def _parked(text: str | None) -> Spec | None:
+    """What the annotation says; one that cannot be read says nothing."""
+    try:
+        return None if text is None else msgspec.json.decode(text, type=dict[str, Any])
+    except msgspec.DecodeError:
+        return None
+
+
+def _put_back(spec: Spec, parked: Spec) -> Spec:
+    """The parked constraints. How pods relate to each other is not parked, so it stays as the pod says it."""
+    affinity = {name: value for name, value in (spec.get("affinity") or {}).items() if name != "nodeAffinity"}
+    return {**parked, "affinity": affinity | (parked.get("affinity") or {})}
+
+
+def _below(spec: Spec, known: Settings) -> Spec:
+    affinity = dict(spec.get("affinity") or {})
+    if nodes := affinity.pop("nodeAffinity", None):
+        affinity |= {"nodeAffinity": left} if (left := _node_affinity(nodes, known)) else {}
+    return {
+        "nodeSelector": {k: v for k, v in (spec.get("nodeSelector") or {}).items() if k not in known.node_labels},
+        "affinity": affinity,
+        "tolerations": [one for one in spec.get("tolerations") or () if one.get("key") != known.taint],
+    }
+
+
+def _node_affinity(affinity: Spec, known: Settings) -> Spec:
+    left: Spec = {}
+    terms = (affinity.get(_REQUIRED) or {}).get("nodeSelectorTerms") or ()
+    # One term that is met is enough; a term that is not met here never will be, since the pod stays here.
+    met = [rest for term in terms if (rest := _rest(term, known)) is not None]
+    if met and all(met):
+        left[_REQUIRED] = {"nodeSelectorTerms": met}
+    liked = [(one, _rest(one.get("preference") or {}, known)) for one in affinity.get(_PREFERRED) or ()]
+    if preferred := [one | {"preference": rest} for one, rest in liked if rest]:
+        left[_PREFERRED] = preferred
+    return left
+
+
+def _rest(term: Spec, known: Settings) -> Spec | None:
+    """What a term demands of a node below, after what it demands of the virtual node; None if that is not met."""
+    expressions = term.get("matchExpressions") or ()
+    above = [one for one in expressions if one.get("key") in known.node_labels]
+    name = [{**one, "key": "metadata.name"} for one in term.get("matchFields") or ()]
+    if not (_holds(above, known.node_labels) and _holds(name, {"metadata.name": known.node})):
+        return None
+    return {"matchExpressions": rest} if (rest := [one for one in expressions if one not in above]) else {}
+
+
+def _holds(expressions: Iterable[Spec], labels: Any) -> bool:
+    operators = (*selectors.SET_BASED, selectors.Operator.GT, selectors.Operator.LT)
+    try:
+        read = msgspec.convert(list(expressions), list[selectors.Expression])
+        return all(selectors.of_expression(one, operators).matches(labels) for one in read)
+    except (msgspec.ValidationError, selectors.SelectorError):
+        return False

@@ -1,0 +1,147 @@
+"""What a lower pod takes up from its upper one after its creation: only what the API server lets a pod change.
+
+Image, deadline, tolerations, labels and annotations go in one patch, resources and ephemeral containers in one each.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from hansa.kube.objects import Object
+from hansa.kube.tolerations import Toleration
+from hansa.model import diff
+from hansa.model.mode import Part
+from hansa.model.pair import Link
+from hansa.model.translation.pod.spec import Spec
+
+IMAGES: Final = "hansa.dev/images"
+"""Annotation of a lower pod: the images that its upper one asked for. Admission below may put others in their place,
+such as a mirror's; whoever compared with those would write the same patch for ever."""
+_RESIZABLE: Final = ("cpu", "memory")
+
+
+def note_images(pod: Object, _link: Link) -> Object:
+    """Remember which images are asked for."""
+    spec = pod.decode("spec", _Spec)
+    images = {one.name: one.image for one in (*(spec.init_containers or ()), *(spec.containers or ()))}
+    return pod.with_metadata(annotations={**pod.annotations, IMAGES: msgspec.json.encode(images).decode()})
+
+
+def at_birth(wanted: Object) -> Object:
+    """The pod as it may be created: ephemeral containers can only be added to one that is there."""
+    if not wanted.decode("spec", _Spec).ephemeral_containers:
+        return wanted
+    return wanted.with_fields(spec={k: v for k, v in wanted.spec.items() if k != "ephemeralContainers"})
+
+
+def down_patches(lower: Object, wanted: Object) -> Iterable[Part]:
+    """What the upper pod changed since."""
+    have, want = lower.decode("spec", _Spec), wanted.decode("spec", _Spec)
+    metadata = diff.metadata_patch(lower, wanted)
+    spec = _deadline(have, want) | _tolerations(have, want)
+    if lower.annotations.get(IMAGES) != wanted.annotations.get(IMAGES):
+        spec |= _images(lower, want)
+    if patch := metadata | ({"spec": spec} if spec else {}):
+        yield Part(patch)
+    if resized := _resized(lower, have, want):
+        yield Part({"spec": resized}, "resize")
+    if added := _names(want.ephemeral_containers) - _names(have.ephemeral_containers):
+        new = [one for one in wanted.spec["ephemeralContainers"] if one["name"] in added]
+        there = lower.spec.get("ephemeralContainers") or []
+        yield Part({"spec": {"ephemeralContainers": [*there, *new]}}, "ephemeralcontainers")
+
+
+class _Resources(msgspec.Struct, frozen=True, gc=False):
+    requests: dict[str, Any] | None = None
+    limits: dict[str, Any] | None = None
+
+
+class _Container(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    name: str
+    image: str = ""
+    restart_policy: str = ""
+    resources: _Resources | None = None
+
+
+class _Spec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """What of a spec may ever change."""
+
+    containers: tuple[_Container, ...] | None = None
+    init_containers: tuple[_Container, ...] | None = None
+    ephemeral_containers: tuple[_Container, ...] | None = None
+    active_deadline_seconds: int | None = None
+    tolerations: tuple[Toleration, ...] | None = None
+    resources: _Resources | None = None
+
+
+def _names(containers: Iterable[_Container] | None) -> set[str]:
+    return {one.name for one in containers or ()}
+
+
+def _deadline(have: _Spec, want: _Spec) -> Spec:
+    """A deadline may be set or come nearer."""
+    new, old = want.active_deadline_seconds, have.active_deadline_seconds
+    return {} if new is None or (old is not None and new >= old) else {"activeDeadlineSeconds": new}
+
+
+def _tolerations(have: _Spec, want: _Spec) -> Spec:
+    """Tolerations may be added and may last longer or shorter; those that admission below added stay."""
+    if have.tolerations == want.tolerations:
+        return {}
+    there = {_tolerated(one): one for one in have.tolerations or ()}
+    merged = there | {_tolerated(one): one for one in want.tolerations or ()}
+    return {} if merged == there else {"tolerations": msgspec.to_builtins(tuple(merged.values()))}
+
+
+def _tolerated(one: Toleration) -> Toleration:
+    return msgspec.structs.replace(one, toleration_seconds=None)
+
+
+def _images(lower: Object, want: _Spec) -> Spec:
+    """The images that are asked for now; containers that admission below added keep theirs."""
+    spec = lower.spec
+    changed: Spec = {}
+    for field, containers in (("initContainers", want.init_containers), ("containers", want.containers)):
+        asked = {one.name: one.image for one in containers or ()}
+        there = spec.get(field) or []
+        now = [one | {"image": asked.get(one["name"], one.get("image"))} for one in there]
+        changed |= {field: now} if now != there else {}
+    return changed
+
+
+def _resized(lower: Object, have: _Spec, want: _Spec) -> Spec:
+    """CPU and memory that are asked for now. What is there besides came from admission below and may not be removed."""
+    sizes = {
+        field: {new.name: more for old, new in _same(there, asked) if (more := _more(old.resources, new.resources))}
+        for field, there, asked in (
+            ("containers", have.containers, want.containers),
+            ("initContainers", have.init_containers, want.init_containers),
+        )
+    }
+    changed: Spec = {
+        field: [_with_resources(one, by_name.get(one["name"], {})) for one in lower.spec[field]]
+        for field, by_name in sizes.items()
+        if by_name
+    }
+    if more := _more(have.resources, want.resources):
+        changed |= {"resources": more}
+    return changed
+
+
+def _same(
+    there: Iterable[_Container] | None, asked: Iterable[_Container] | None
+) -> Iterable[tuple[_Container, _Container]]:
+    """The containers of both pods that may be resized: those that run for as long as the pod does."""
+    by_name = {one.name: one for one in there or ()}
+    for new in asked or ():
+        if (old := by_name.get(new.name)) is not None:
+            yield old, new
+
+
+def _more(old: _Resources | None, new: _Resources | None) -> Spec:
+    raise NotImplementedError
+
+
+def _with_resources(container: Mapping[str, Any], more: Spec) -> Spec:
+    raise NotImplementedError

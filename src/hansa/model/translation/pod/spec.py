@@ -1,0 +1,34 @@
+"""Steps on a pod's spec, run one after the other on one decoded copy: decoding it once for each would cost most."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from hansa.kube.objects import Object
+from hansa.model.mode import Step
+from hansa.model.pair import Link
+
+Spec = dict[str, Any]
+SpecStep = Callable[[Spec, Object, Link], Spec]
+CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
+
+
+def on_spec(*steps: SpecStep) -> Step:
+    """One step of the way down out of several that only look at the spec."""
+
+    def step(pod: Object, link: Link) -> Object:
+        spec = pod.spec
+        for change in steps:
+            spec = change(spec, pod, link)
+        return pod.with_fields(spec=spec)
+
+    return step
+
+
+def with_containers(spec: Spec, change: Callable[[Spec], Spec]) -> Spec:
+    """The spec with every container of any kind changed."""
+    return spec | {kind: [change(one) for one in spec[kind]] for kind in CONTAINERS if spec.get(kind)}
+
+
+def volumes(spec: Spec) -> Iterator[Spec]:
+    """The volumes of a spec."""
+    yield from spec.get("volumes") or ()

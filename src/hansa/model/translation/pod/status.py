@@ -1,0 +1,88 @@
+"""What a lower pod tells its upper one: the status, less what counts below only. We are the upper pod's kubelet."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from hansa.kube.objects import Object
+from hansa.model import diff, keys
+from hansa.model.mode import Part
+from hansa.model.pair import Link
+
+Condition = dict[str, Any]
+
+# Left out: qosClass, which the API server computes; what counts versions, claims and candidates of the lower cluster.
+_FIELDS: Final = (
+    *("phase", "reason", "message", "startTime", "podIP", "podIPs", "hostIP", "hostIPs"),
+    *("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"),
+    *("resize", "allocatedResources", "resources"),
+)
+# A kubelet takes these away when they are over; conditions of other types belong to whoever set them.
+_KUBELET: Final = frozenset(
+    {
+        *("Initialized", "PodReadyToStartContainers", "ContainersReady", "Ready"),
+        *("PodResizePending", "PodResizeInProgress"),
+    }
+)
+_FINISHED: Final = frozenset({"Succeeded", "Failed"})
+
+
+def up_patches(upper: Object, lower: Object, _link: Link) -> Iterable[Part]:
+    """What the upper pod's status does not say yet, in one write, which also notes whose status it is."""
+    have, told = upper.status, lower.status
+    if have.get("phase") in _FINISHED and told.get("phase") not in _FINISHED:
+        return  # what is finished does not run again, whatever is there under its name
+    status = diff.merge_patch(_chosen(have), _chosen(told))
+    before = _plain(have.get("conditions") or ())
+    after = _conditions(before, _plain(told.get("conditions") or ()), _gates(upper))
+    if _by_type(before) != _by_type(after):
+        status["conditions"] = after
+    patch: dict[str, Any] = {"status": status} if status else {}
+    if upper.annotations.get(keys.LOWER_UID) != lower.uid:
+        patch["metadata"] = {"annotations": {keys.LOWER_UID: lower.uid}}
+    if patch:
+        yield Part(patch, "status")
+
+
+def _chosen(status: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: status[name] for name in _FIELDS if name in status}
+
+
+def _plain(conditions: Iterable[Condition]) -> list[Condition]:
+    """Without the generations that they were seen at: each side counts its own, and the upper one keeps what it has."""
+    return [{name: value for name, value in one.items() if name != "observedGeneration"} for one in conditions]
+
+
+def _by_type(conditions: Iterable[Condition]) -> dict[str, Condition]:
+    return {one["type"]: one for one in conditions}
+
+
+def _conditions(upper: Iterable[Condition], lower: list[Condition], gates: Iterable[str]) -> list[Condition]:
+    """The lower pod's conditions, and those of the upper one that others set."""
+    told = {one["type"] for one in lower} | _KUBELET
+    own = [one for one in upper if one["type"] not in told]
+    closed = [gate for gate in gates if _by_type(own).get(gate, {}).get("status") != "True"]
+    return [_gated(one, closed) if closed else one for one in lower] + own
+
+
+def _gated(condition: Condition, closed: list[str]) -> Condition:
+    """A pod is not ready while one of its readiness gates, which are opened above, is closed."""
+    if condition["type"] != "Ready" or condition["status"] != "True":
+        return condition
+    message = f'the status of pod readiness gate "{closed[0]}" is not "True"'
+    return condition | {"status": "False", "reason": "ReadinessGatesNotReady", "message": message}
+
+
+class _Gate(msgspec.Struct, gc=False, rename="camel"):
+    condition_type: str = ""
+
+
+class _Gates(msgspec.Struct, gc=False, rename="camel"):
+    readiness_gates: tuple[_Gate, ...] | None = None
+
+
+def _gates(upper: Object) -> list[str]:
+    if b'"readinessGates"' not in upper.raw("spec"):
+        return []
+    return [gate.condition_type for gate in upper.decode("spec", _Gates).readiness_gates or ()]
