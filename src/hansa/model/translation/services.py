@@ -11,10 +11,11 @@ from hansa.model.translation import settings
 
 MANAGED_BY: Final = "endpointslice.kubernetes.io/managed-by"
 MANAGER: Final = "hansa"
+Spec = dict[str, Any]
 _HEADLESS: Final = "None"
 # What a copy has as its upper one has it. The rest is allotted below (addresses, node ports), belongs to the upper
 # cluster's edge (external addresses, balancers) or asks for endpoints on the same node, which is not known below.
-_KEPT: Final = (
+_KEPT: Final[tuple[str, ...]] = (
     *("type", "ports", "sessionAffinity", "sessionAffinityConfig", "externalName", "publishNotReadyAddresses"),
     *("ipFamilyPolicy", "trafficDistribution"),
 )
@@ -57,10 +58,12 @@ endpoint_slice_patches: Final = mode.patches_of("endpoints", "ports")
 _TOLD: Final = frozenset({"addresses", "conditions", "hostname"})
 
 
-def _without_node_ports(ports: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+def _without_node_ports(ports: Iterable[Spec]) -> list[Spec]:
     return [{name: value for name, value in port.items() if name != "nodePort"} for port in ports]
 
 
-def _families(spec: dict[str, Any], below: tuple[str, ...]) -> dict[str, Any]:
+def _families(spec: Spec, below: tuple[str, ...]) -> Spec:
     """The address families of the upper service as far as the lower cluster has them."""
-    raise NotImplementedError
+    both = {"ipFamilyPolicy": "PreferDualStack"} if spec.get("ipFamilyPolicy") == "RequireDualStack" else {}
+    families = [family for family in spec.get("ipFamilies") or () if family in below]
+    return both | ({"ipFamilies": families} if families else {})

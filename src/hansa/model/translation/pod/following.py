@@ -3,7 +3,7 @@
 Image, deadline, tolerations, labels and annotations go in one patch, resources and ephemeral containers in one each.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, Final
 
 import msgspec
@@ -55,6 +55,9 @@ def down_patches(lower: Object, wanted: Object) -> Iterable[Part]:
 class _Resources(msgspec.Struct, frozen=True, gc=False):
     requests: dict[str, Any] | None = None
     limits: dict[str, Any] | None = None
+
+
+_NO_RESOURCES: Final = _Resources()
 
 
 class _Container(msgspec.Struct, frozen=True, gc=False, rename="camel"):
@@ -112,36 +115,44 @@ def _images(lower: Object, want: _Spec) -> Spec:
 
 def _resized(lower: Object, have: _Spec, want: _Spec) -> Spec:
     """CPU and memory that are asked for now. What is there besides came from admission below and may not be removed."""
-    sizes = {
-        field: {new.name: more for old, new in _same(there, asked) if (more := _more(old.resources, new.resources))}
-        for field, there, asked in (
-            ("containers", have.containers, want.containers),
-            ("initContainers", have.init_containers, want.init_containers),
-        )
-    }
-    changed: Spec = {
-        field: [_with_resources(one, by_name.get(one["name"], {})) for one in lower.spec[field]]
-        for field, by_name in sizes.items()
-        if by_name
-    }
-    if more := _more(have.resources, want.resources):
-        changed |= {"resources": more}
+    changed: Spec = {}
+    for field, there, asked in (
+        ("containers", have.containers, want.containers),
+        ("initContainers", _lasting(have.init_containers), _lasting(want.init_containers)),
+    ):
+        if there == asked:
+            continue
+        old = {one.name: one.resources for one in there or ()}
+        sizes = {one.name: _size(old[one.name], one.resources) for one in asked or () if one.name in old}
+        if any(sizes.values()):
+            changed[field] = [_with_size(one, sizes.get(one["name"], {})) for one in lower.spec[field]]
+    if size := _size(have.resources, want.resources):
+        changed |= _with_size({"resources": lower.spec.get("resources") or {}}, size)
     return changed
 
 
-def _same(
-    there: Iterable[_Container] | None, asked: Iterable[_Container] | None
-) -> Iterable[tuple[_Container, _Container]]:
-    """The containers of both pods that may be resized: those that run for as long as the pod does."""
-    by_name = {one.name: one for one in there or ()}
-    for new in asked or ():
-        if (old := by_name.get(new.name)) is not None:
-            yield old, new
+def _lasting(init_containers: Iterable[_Container] | None) -> tuple[_Container, ...]:
+    """Sidecars; the others have run and cannot be resized."""
+    return tuple(one for one in init_containers or () if one.restart_policy == "Always")
 
 
-def _more(old: _Resources | None, new: _Resources | None) -> Spec:
-    raise NotImplementedError
+def _size(old: _Resources | None, new: _Resources | None) -> Spec:
+    """What is asked for and is not there."""
+    old, new = old or _NO_RESOURCES, new or _NO_RESOURCES
+    size = {
+        name: {
+            resource: asked[resource]
+            for resource in _RESIZABLE
+            if asked.get(resource, there.get(resource)) != there.get(resource)
+        }
+        for name, there, asked in (
+            ("requests", old.requests or {}, new.requests or {}),
+            ("limits", old.limits or {}, new.limits or {}),
+        )
+    }
+    return {name: amounts for name, amounts in size.items() if amounts}
 
 
-def _with_resources(container: Mapping[str, Any], more: Spec) -> Spec:
-    raise NotImplementedError
+def _with_size(holder: Spec, size: Spec) -> Spec:
+    resources = holder.get("resources") or {}
+    return holder | {"resources": resources | {name: (resources.get(name) or {}) | more for name, more in size.items()}}

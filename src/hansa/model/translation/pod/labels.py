@@ -9,7 +9,7 @@ from hansa.model.translation import settings
 
 
 def put_labels_aside(pod: Object, link: Link) -> Object:
-    """Keep labels from the lower cluster that would disturb it. They stand in an annotation; the upper pod keeps its own."""
+    """Keep labels that would disturb the lower cluster in an annotation. The upper pod's own never change."""
     tripped = {key: value for key, value in pod.labels.items() if key in settings.of(link).ignored_labels}
     if not tripped:
         return pod
