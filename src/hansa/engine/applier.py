@@ -29,10 +29,11 @@ class Foreign:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The server does not want it so: a quota, an admission, a right, or a mistake."""
+    """The server does not want it so: a quota, an admission, a right, or a mistake. `room` is where there is none."""
 
     cluster: str
     sentence: str
+    room: tuple[str, str]  # cluster and namespace
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,23 +73,19 @@ class Applier:
         by_cluster: dict[str, list[Write]] = {}
         for write in todo.writes:
             by_cluster.setdefault(write.cluster, []).append(write)
-        if len(by_cluster) == 1:
-            [(cluster, writes)] = by_cluster.items()
-            problems: Iterable[Problem | None] = [await self._in(cluster, writes, key, view)]
-        else:
-            problems = await asyncio.gather(*(self._in(name, writes, key, view) for name, writes in by_cluster.items()))
+        work = [self._in(view.side(cluster), writes, key, view) for cluster, writes in by_cluster.items()]
+        problems = [await one for one in work] if len(work) == 1 else await asyncio.gather(*work)
         return [*found, *(one for one in problems if one is not None)]
 
-    async def _in(self, cluster: str, writes: Iterable[Write], key: Key, view: View) -> Problem | None:
-        side = view.side(cluster)
+    async def _in(self, side: Side, writes: Iterable[Write], key: Key, view: View) -> Problem | None:
         for write in writes:
             answer = "ok"
             try:
                 problem = await self._write(write, key, side, view)
             except errors.ApiError as error:
                 answer = type(error).__name__
-                problem = _problem(error, cluster)
-            self._writes.of(cluster, str(key.resource), type(write).__name__, write.reason, answer).inc()
+                problem = _problem(error, write)
+            self._writes.of(write.cluster, str(key.resource), type(write).__name__, write.reason, answer).inc()
             if problem is not None:
                 return problem
         return None
@@ -169,8 +166,8 @@ def _is_gone(answer: Object) -> bool:
     return not answer.metadata.finalizers and not answer.metadata.deletion_grace_period_seconds
 
 
-def _problem(error: errors.ApiError, cluster: str) -> Problem:
-    sentence = str(error)
+def _problem(error: errors.ApiError, write: Write) -> Problem:
+    cluster, sentence = write.cluster, str(error)
     match error:
         case errors.Throttled():
             return Away(cluster, sentence, seconds=error.retry_after)
@@ -178,4 +175,4 @@ def _problem(error: errors.ApiError, cluster: str) -> Problem:
             return Away(cluster, sentence)
         case errors.Conflict() | errors.NotFound() | errors.Gone():
             return Stale(cluster, sentence)
-    return Refused(cluster, sentence)
+    return Refused(cluster, sentence, room=(cluster, write.obj.namespace))

@@ -4,15 +4,25 @@ Nothing here writes or waits. What keeps a key from being decided is noted, so t
 """
 
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from hansa.engine import references, waiting
+from hansa.engine.references import Name
 from hansa.engine.side import Side
 from hansa.kube.objects import Key as Place
 from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
-from hansa.model import pair, placement, stamp
+from hansa.model import keys, pair, placement, stamp
 from hansa.model.mode import Mode
 from hansa.model.pair import Key, Link, Pair, Unknown
+
+
+class Spot(NamedTuple):
+    """A place in a lower cluster that somebody else's object has."""
+
+    cluster: str
+    resource: Resource
+    place: Place
 
 
 class View:
@@ -25,27 +35,24 @@ class View:
         self._nodes: dict[str, frozenset[str]] = {}
         self._waiting = waiting
         self._settled: dict[tuple[Key, str], int] = {}
-        self.references = references.References(self.name, mode, self._replaced)
+        self.references = references.References(self.name, mode, self._moved)
         self.facts = self._facts()
 
     @property
     def name(self) -> str:
+        """The name of the upper cluster."""
         return self.upper.cluster.name
 
     def attach(self, link: Link, side: Side, nodes: frozenset[str]) -> None:
         """Objects can be in this lower cluster, too, from now on."""
         self.links[link.lower], self.lowers[link.lower], self._nodes[link.lower] = link, side, nodes
-        self._refresh()
+        self._replace_all()
 
     def detach(self, lower: str) -> None:
         """Forget a lower cluster; nothing there is looked at or touched any more."""
         for table in (self.links, self.lowers, self._nodes):
             table.pop(lower, None)
-        self._refresh()
-
-    def key(self, resource: Resource, place: Place) -> Key:
-        """The key of an object of this upper cluster."""
-        return Key(self.name, resource, *place)
+        self._replace_all()
 
     def side(self, cluster: str) -> Side:
         """The side of a cluster, upper or lower."""
@@ -55,35 +62,36 @@ class View:
         """The upper object, as far as it is known."""
         return self.upper.stores[key.resource].get(Place(key.namespace, key.name))
 
-    def look(self, name: references.Name) -> None:
-        """An upper object may have changed."""
+    def look(self, name: Name) -> None:
+        """An upper object may have changed: so may what it refers to."""
         self.references.look(name, self.upper.stores[name.resource].get(name.place), self.facts)
 
-    def keys_above(self, resource: Resource, upper: Object) -> tuple[Key]:
-        """The key of an upper object."""
-        return (self.key(resource, upper.key),)
+    def key(self, name: Name) -> Key:
+        """The key of an object of this upper cluster."""
+        return Key(self.name, name.resource, name.place.namespace, name.place.name)
 
-    def keys_of(self, resource: Resource, lower: Object) -> tuple[Key, ...]:
-        """The key of the upper object that a lower one is a copy of, if it is one of ours."""
+    def topics(self, cluster: str, resource: Resource, lower: Object) -> tuple[Key | Spot]:
+        """What a lower object is about: its upper object, or the place that it takes if it is not ours."""
         origin = stamp.of(lower)
         if origin is None or origin.upper != self.upper_id:
-            return ()
+            return (Spot(cluster, resource, lower.key),)
         return (Key(self.name, resource, origin.namespace, origin.name),)
 
-    def all_keys(self) -> Iterator[Key]:
+    def __iter__(self) -> Iterator[Key]:
         """The keys of all upper objects and of all lower ones of ours."""
         for resource, cache in self.upper.stores.items():
-            yield from (self.key(resource, place) for place in cache)
-        for lower in self.lowers.values():
+            yield from (self.key(Name(resource, place)) for place in cache)
+        for cluster, lower in self.lowers.items():
             for resource, cache in lower.stores.items():
-                yield from (key for obj in cache.values() for key in self.keys_of(resource, obj))
+                topics = (self.topics(cluster, resource, obj)[0] for obj in cache.values())
+                yield from (topic for topic in topics if isinstance(topic, Key))
 
     def concerned(self, key: Key) -> list[str]:
         """The lower clusters that the key is about now: where its object should be, or is."""
         upper = self.get(key)
         intents = {} if upper is None else self.mode.rules[key.resource].placement(upper, key, self.facts)
         wanted = () if isinstance(intents, Unknown) else intents
-        return [name for name in self.lowers if name in wanted or self._lower(key, name) is not None]
+        return [name for name in self.lowers if name in wanted or self.lower(key, name) is not None]
 
     def snapshot(self, key: Key) -> Pair:
         """All that a decision on the key reads."""
@@ -92,85 +100,88 @@ class View:
             return Pair(key, Unknown(self.upper.trouble))
         upper = self.get(key)
         intents = {} if upper is None else self.mode.rules[key.resource].placement(upper, key, self.facts)
-        lowers: dict[str, pair.Side] = {}
-        for name, side in self.lowers.items():
-            lower = self._lower(key, name)
-            if lower is None and (isinstance(intents, Unknown) or name not in intents):
-                continue
-            lowers[name] = lower
-            if side.trouble:
-                lowers[name] = Unknown(side.trouble, last=lower)
-                self._waiting.put(key, until=name)
+        wanted = () if isinstance(intents, Unknown) else intents
+        lowers = {
+            name: self._seen(key, name, lower)
+            for name in self.lowers
+            if (lower := self.lower(key, name)) is not None or name in wanted
+        }
         return Pair(
             key,
             upper,
             links=self.links,
             lowers=lowers,
             intents=intents,
-            waits_for=self._missing(key, lowers) if upper is not None else {},
-            settled=self._unchanged(key, upper, lowers),
+            waits_for={} if upper is None else self._missing(key, lowers),
+            settled=frozenset() if upper is None else self._unchanged(key, upper, lowers),
         )
 
-    def settle(self, pair_: Pair, *, unsettled: frozenset[str]) -> None:
+    def settle(self, decided: Pair, *, unsettled: frozenset[str]) -> None:
         """A pair was decided: where nothing was to be done, remember what both sides were."""
-        for name, lower in pair_.lowers.items():
-            if isinstance(pair_.upper, Object) and isinstance(lower, Object) and name not in unsettled:
-                self._settled[pair_.key, name] = hash((pair.content(pair_.upper), pair.content(lower)))
+        for name, lower in decided.lowers.items():
+            if isinstance(decided.upper, Object) and isinstance(lower, Object) and name not in unsettled:
+                self._settled[decided.key, name] = _content(decided.upper, lower)
             else:
-                self._settled.pop((pair_.key, name), None)
+                self._settled.pop((decided.key, name), None)
 
-    def _lower(self, key: Key, cluster: str) -> Object | None:
+    def lower(self, key: Key, cluster: str) -> Object | None:
+        """The object in the place of the key's copy in a lower cluster, whoever's it is, as far as it is known."""
         return self.lowers[cluster].stores[key.resource].get(self.mode.lower_place(key, self.links[cluster]))
 
-    def _unchanged(self, key: Key, upper: Object | None, lowers: Mapping[str, pair.Side]) -> frozenset[str]:
-        if upper is None:
-            return frozenset()
+    def _seen(self, key: Key, cluster: str, lower: Object | None) -> pair.Side:
+        trouble = self.lowers[cluster].trouble
+        if trouble:
+            self._waiting.put(key, until=cluster)
+            return Unknown(trouble, last=lower)
+        if lower is not None and lower.labels.get(keys.UPPER) != self.upper_id:
+            self._waiting.put(key, until=Spot(cluster, key.resource, lower.key))
+        return lower
+
+    def _unchanged(self, key: Key, upper: Object, lowers: Mapping[str, pair.Side]) -> frozenset[str]:
         return frozenset(
             name
             for name, lower in lowers.items()
-            if (key, name) in self._settled
-            and isinstance(lower, Object)
-            and self._settled[key, name] == hash((pair.content(upper), pair.content(lower)))
+            if isinstance(lower, Object)
+            and (settled := self._settled.get((key, name))) is not None
+            and settled == _content(upper, lower)
         )
 
     def _missing(self, key: Key, lowers: Mapping[str, pair.Side]) -> dict[str, str]:
         """What must be in a cluster before this object: what it refers to, exists above, and belongs there."""
-        absent = [name for name, lower in lowers.items() if lower is None]
-        if not absent:
-            return {}
         missing = {}
-        for name in self.references.names(key.resource, Place(key.namespace, key.name)):
-            for cluster in absent:
+        for cluster in (name for name, lower in lowers.items() if lower is None):
+            for name in self.references.names(key.resource, Place(key.namespace, key.name)):
                 if not self._is_there(name, cluster):
-                    self._waiting.put(key, until=self.key(*name))
+                    self._waiting.put(key, until=self.key(name))
                     missing[cluster] = f"{name.resource} {name.place} is not in {cluster} yet"
         return missing
 
-    def _is_there(self, name: references.Name, cluster: str) -> bool:
-        key = self.key(*name)
-        rule = self.mode.rules.get(name.resource)
+    def _is_there(self, name: Name, cluster: str) -> bool:
+        key, rule = self.key(name), self.mode.rules.get(name.resource)
         upper = None if rule is None else self.get(key)
         if rule is None or upper is None:
             return True  # nothing that we could bring
         intents = rule.placement(upper, key, self.facts)
         if not isinstance(intents, Unknown) and cluster not in intents:
             return True
-        lower = self._lower(key, cluster)
-        origin = None if lower is None else stamp.of(lower)
-        return lower is not None and (origin is None or origin.uid == upper.uid)
+        lower = self.lower(key, cluster)
+        if lower is None:
+            return False
+        origin = stamp.of(lower)
+        return rule.lifecycle.shares_name or (origin is not None and origin.uid == upper.uid)
 
-    def _replaced(self, name: references.Name) -> None:
-        """The users of an object have changed: it may have to be elsewhere, and so may what it refers to."""
+    def _moved(self, name: Name) -> None:
+        """The users of an object are others now: it may have to be elsewhere, and so may what it refers to."""
         if name.resource in self.mode.rules:
             self.look(name)
-            self._waiting.wake(self.key(*name))
+            self._waiting.wake(self.key(name))
 
-    def _refresh(self) -> None:
+    def _replace_all(self) -> None:
         self.facts = self._facts()
         for resource, cache in self.upper.stores.items():
             for place in tuple(cache):
-                self.look(references.Name(resource, place))
-                self._waiting.wake(self.key(resource, place))
+                self.look(Name(resource, place))
+                self._waiting.wake(self.key(Name(resource, place)))
 
     def _facts(self) -> placement.Facts:
         return placement.Facts(
@@ -178,3 +189,7 @@ class View:
             cluster_of_node={node: lower for lower, nodes in self._nodes.items() for node in nodes},
             users=self.references.users,
         )
+
+
+def _content(upper: Object, lower: Object) -> int:
+    return hash((pair.content(upper), pair.content(lower)))

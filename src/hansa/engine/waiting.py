@@ -1,12 +1,16 @@
-"""Keys that wait for something, by what they wait for. When it comes, they are looked at again, and only they."""
+"""Keys that wait for something, by what they wait for. When it comes, they are looked at again, and only they.
 
+Nothing depends on it being remembered: who still has to wait says so at the next look, and the audit looks at all.
+"""
+
+import itertools
 from collections.abc import Callable, Hashable
 
 from hansa.model.pair import Key
 
 
 class Waiting:
-    """Who waits for what. It is forgotten when they are woken: who still has to wait says so again."""
+    """Who waits for what. Who is woken is forgotten."""
 
     def __init__(self, wake: Callable[[Key], None]) -> None:
         self.wake = wake
@@ -20,7 +24,13 @@ class Waiting:
         """Who waits for this."""
         return list(self._keys.get(until, ()))
 
-    def come(self, what: Hashable) -> None:
-        """This may have come, or changed."""
-        for key in self._keys.pop(what, ()):
+    def come(self, what: Hashable, *, at_most: int | None = None) -> None:
+        """This has come, or has changed; wake who waits for it, or those of them who have waited longest."""
+        keys = self._keys.get(what)
+        if keys is None:
+            return
+        for key in list(itertools.islice(keys, at_most)):
+            del keys[key]
             self.wake(key)
+        if not keys:
+            self._keys.pop(what, None)

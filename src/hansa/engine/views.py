@@ -1,0 +1,131 @@
+"""The views of all upper clusters, kept as the registry says: caches are opened and closed as clusters come and go."""
+
+import asyncio
+import contextlib
+import functools
+import random as randomness
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+
+from hansa.control import events, informer
+from hansa.engine import side, tending, waiting
+from hansa.engine.references import Name
+from hansa.engine.registry import Registry, Route
+from hansa.engine.view import Spot, View
+from hansa.kube.objects import Object
+from hansa.kube.resource import Resource
+from hansa.model import stamp
+from hansa.model.mode import Mode
+from hansa.model.pair import Key, Link
+from hansa.runtime import clock, metrics, tasks
+
+QUOTAS = Resource("", "v1", "resourcequotas", kind="ResourceQuota")
+FEW = 4  # who is woken by one change of a quota; those who succeed wake others
+
+
+class Views:
+    """All views. `changed` is told the keys to look at; `whole` is which resources are watched whole below."""
+
+    def __init__(
+        self,
+        mode: Mode,
+        registry: Registry,
+        *,
+        whole: Iterable[Resource],
+        waiting: waiting.Waiting,
+        clock: clock.Clock,
+        random: randomness.Random,
+        metrics: metrics.Registry,
+    ) -> None:
+        self._mode, self._registry, self._waiting = mode, registry, waiting
+        self._whole = frozenset(whole) | {r.resource for r in mode.rules.values() if r.lifecycle.shares_name}
+        self._clock, self._random, self._metrics = clock, random, metrics
+        self._views: dict[str, View] = {}
+        self._recorders: dict[str, events.Recorder] = {}
+
+    def __iter__(self) -> Iterator[View]:
+        return iter(tuple(self._views.values()))
+
+    def get(self, upper: str) -> View | None:
+        """The view of an upper cluster, if it takes part."""
+        return self._views.get(upper)
+
+    def record(self, upper: Object, cluster: str, reason: str, sentence: str) -> None:
+        """Put a warning on an upper object."""
+        if recorder := self._recorders.get(cluster):
+            recorder.record(events.Subject.of(upper), reason, sentence, kind=events.Kind.WARNING)
+
+    async def run(self) -> None:
+        """Follow the registry until cancelled."""
+        async with self._supervised() as supervisor:
+            await tending.tend(self._uppers, self._registry, supervisor=supervisor)
+
+    def _uppers(self) -> dict[str, Callable[[], Awaitable[None]]]:
+        return {name: functools.partial(self._follow_upper, name) for name in self._registry.uppers()}
+
+    def _lowers(self, view: View) -> dict[Route, Callable[[], Awaitable[None]]]:
+        return {route: functools.partial(self._follow_lower, view, route) for route in self._registry.routes(view.name)}
+
+    async def _follow_upper(self, name: str) -> None:
+        cluster = self._registry.clusters[name]
+        upper_id = await cluster.identify()
+        scopes = [informer.Scope(resource) for resource in self._mode.rules]
+        async with side.opened(cluster, scopes) as upper, self._supervised() as supervisor:
+            view = View(upper, upper_id, self._mode, waiting=self._waiting)
+            with self._entered(view, supervisor):
+                await tending.tend(functools.partial(self._lowers, view), self._registry, supervisor=supervisor)
+
+    @contextlib.contextmanager
+    def _entered(self, view: View, supervisor: tasks.Supervisor) -> Iterator[None]:
+        recorder = events.Recorder(
+            "hansa", view.upper.cluster.client, clock=self._clock, random=self._random, metrics=self._metrics
+        )
+        supervisor.start(f"events of {view.name}", recorder.run)
+        with contextlib.ExitStack() as stack:
+            self._views[view.name], self._recorders[view.name] = view, recorder
+            stack.callback(self._views.pop, view.name)
+            stack.callback(self._recorders.pop, view.name)
+            stack.callback(view.upper.listen(functools.partial(self._waiting.come, view.name)))
+            for resource, store in view.upper.stores.items():
+                changed = functools.partial(self._changed_above, view)
+                stack.callback(store.listen(changed, functools.partial(_name, resource)))
+            yield
+
+    async def _follow_lower(self, view: View, route: Route) -> None:
+        cluster = self._registry.clusters[route.lower]
+        link = Link(route.upper, view.upper_id, route.lower, route.settings)
+        ours = stamp.selector(view.upper_id)
+        scopes = [informer.Scope(r) if r in self._whole else informer.Scope(r, labels=ours) for r in self._mode.rules]
+        async with side.opened(cluster, scopes) as lower, cluster.informers.share(informer.Scope(QUOTAS)) as quotas:
+            with contextlib.ExitStack() as stack:
+                view.attach(link, lower, route.nodes)
+                stack.callback(view.detach, route.lower)
+                stack.callback(lower.listen(functools.partial(self._waiting.come, route.lower)))
+                room = functools.partial(_room, route.lower)
+                stack.callback(quotas.listen(functools.partial(self._waiting.come, at_most=FEW), room))
+                for resource, store in lower.stores.items():
+                    topics = functools.partial(view.topics, route.lower, resource)
+                    stack.callback(store.listen(self._changed_below, topics))
+                await asyncio.get_running_loop().create_future()
+
+    def _changed_above(self, view: View, name: Name) -> None:
+        view.look(name)
+        self._changed_below(view.key(name))
+
+    def _changed_below(self, topic: Key | Spot) -> None:
+        if isinstance(topic, Key):
+            self._waiting.wake(topic)
+        self._waiting.come(topic)
+
+    @contextlib.asynccontextmanager
+    async def _supervised(self) -> AsyncIterator[tasks.Supervisor]:
+        async with tasks.Supervisor(clock=self._clock, random=self._random, metrics=self._metrics) as supervisor:
+            yield supervisor
+
+
+def _name(resource: Resource, obj: Object) -> tuple[Name]:
+    return (Name(resource, obj.key),)
+
+
+def _room(cluster: str, quota: Object) -> tuple[tuple[str, str]]:
+    """What refused objects wait for: room in their namespace."""
+    return ((cluster, quota.namespace),)
