@@ -81,19 +81,28 @@ def _missing(view: _View, upper: Object, cluster: str, grade: Grade) -> Iterator
     elif reason := view.pair.waits_for.get(cluster):
         yield Wait(reason)
     else:
-        yield Create(cluster, view.mode.desired(upper, view.pair.key, view.pair.links[cluster]), "it is wanted here")
+        wanted = view.mode.desired(upper, view.pair.key, view.pair.links[cluster])
+        yield Create(cluster, view.rule.at_birth(wanted), "it is wanted here")
 
 
 def _present(view: _View, lower: Object, cluster: str, grade: Grade | None) -> Iterator[Action]:
     """What to do about a lower object of ours."""
     upper, lifecycle = view.upper, view.lifecycle
-    if upper is None or upper.is_leaving or (grade is None and not lifecycle.stays):
+    if upper is not None and upper.is_leaving and _owes_result(view, upper, lower, cluster):
+        yield Wait(f"what came of it in {cluster} has to be told first")
+    elif upper is None or upper.is_leaving or (grade is None and not lifecycle.stays):
         yield from _leave(lower, cluster, "it is no longer wanted here", lifecycle.grace(upper))
     elif view.is_over(lower):
         yield from _leave(lower, cluster, "its upper object is finished", lifecycle.grace(upper))
     elif not lower.is_leaving and cluster not in view.pair.settled:
         for part in view.rule.down_patches(lower, view.mode.desired(upper, view.pair.key, view.pair.links[cluster])):
             yield Patch(cluster, lower, part.patch, "it differs from the upper one", part.subresource)
+
+
+def _owes_result(view: _View, upper: Object, lower: Object, cluster: str) -> bool:
+    """Somebody holds the upper object by a finalizer to see how it ended, and only the lower one knows."""
+    is_heard = view.placed.get(cluster) is Grade.CHOSEN and upper.metadata.finalizers
+    return bool(is_heard) and not view.is_finished and view.lifecycle.is_finished(lower)
 
 
 def _leave(lower: Object, cluster: str, reason: str, grace: int | None) -> Iterator[Action]:
@@ -120,13 +129,15 @@ def _end(view: _View) -> Iterator[Action]:
     upper, home, standings = view.upper, view.pair.key.cluster, view.sides.values()
     if upper is None or _Standing.UNSEEN in standings:
         return
-    if upper.is_leaving:
-        is_left = _Standing.OURS in standings or _Standing.FORMER in standings
+    if not upper.is_leaving:
+        if not view.is_finished and _ends_without(view, upper):
+            yield from _lost(view, upper)
+    elif view.placed and _Standing.OURS not in standings and _Standing.FORMER not in standings:
+        if said := view.lifecycle.farewell(upper):
+            yield Patch(home, upper, said, "nothing of it is left below", "status")
         is_told = upper.metadata.deletion_grace_period_seconds == 0  # it waits for somebody else's finalizer
-        if view.lifecycle.releases and view.placed and not is_left and not is_told:
+        if view.lifecycle.releases and not is_told:
             yield Delete(home, upper, "nothing of it is left below", grace=0)
-    elif not view.is_finished and _ends_without(view, upper):
-        yield from _lost(view, upper)
 
 
 def _lost(view: _View, upper: Object) -> Iterator[Action]:

@@ -1,7 +1,8 @@
 """How the lives of an upper object and of its lower ones depend on each other, kind by kind."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 
@@ -11,6 +12,10 @@ from hansa.model import keys
 
 def _never(_obj: Object) -> bool:
     return False
+
+
+def _silently(_upper: Object) -> Mapping[str, Any]:
+    return {}
 
 
 def _its_own(_upper: Object | None) -> int | None:
@@ -35,6 +40,8 @@ class Lifecycle:
     is_finished: Callable[[Object], bool] = _never
     # The upper object tells that its lower one has lived.
     was_below: Callable[[Object], bool] = _never
+    # What an upper object that leaves is told when nothing of it is left below: a patch of its status, once.
+    farewell: Callable[[Object], Mapping[str, Any]] = _silently
     # How many seconds a lower object has to end, from its upper one (None: it is gone); None leaves it to the server.
     grace: Callable[[Object | None], int | None] = _its_own
 
@@ -54,6 +61,13 @@ def was_pod_below(pod: Object) -> bool:
     return keys.LOWER_UID in pod.annotations and pod.decode("status", _PodStatus).start_time is not None
 
 
+def farewell_to_pod(pod: Object) -> Mapping[str, Any]:
+    """Its end, for those who hold it by a finalizer: a Job that counts failed pods would wait for ever for a phase."""
+    if not pod.metadata.finalizers or is_finished_pod(pod):
+        return {}
+    return {"status": {"phase": "Failed", "reason": "Deleted", "message": "The pod was deleted and has ended."}}
+
+
 def grace_of_pod(upper: Object | None) -> int | None:
     """As long as the upper pod has. One that is gone while we had not released it was taken away by force."""
     return 0 if upper is None else upper.metadata.deletion_grace_period_seconds
@@ -68,5 +82,6 @@ POD = Lifecycle(
     releases=True,
     is_finished=is_finished_pod,
     was_below=was_pod_below,
+    farewell=farewell_to_pod,
     grace=grace_of_pod,
 )

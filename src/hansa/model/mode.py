@@ -40,6 +40,10 @@ def patches_of(*fields: str) -> DownPatches:
     return patches
 
 
+def _as_wanted(wanted: Object) -> Object:
+    return wanted
+
+
 def _metadata_only(lower: Object, wanted: Object) -> Iterable[Part]:
     patch = diff.metadata_patch(lower, wanted)
     return [Part(patch)] if patch else []
@@ -51,6 +55,8 @@ class Rule:
 
     resource: Resource
     down: tuple[Step, ...] = ()
+    # What of it can be there at once, when the rest can only be added later.
+    at_birth: Callable[[Object], Object] = _as_wanted
     down_patches: DownPatches = _metadata_only
     up_patches: UpPatches = _nothing_up
     lifecycle: Lifecycle = COPY

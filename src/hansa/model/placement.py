@@ -79,10 +79,13 @@ def with_users_of(names: Callable[[Object], Iterable[Named]]) -> Placement:
 
 
 def outside(is_left_out: Callable[[Key], bool], policy: Placement) -> Placement:
-    """As the policy says, but nowhere for what is left out by its name."""
+    """As the policy says, but nowhere for what is left out by its name.
+
+    What leaves stays placed: it has no copy then, and the pods of a virtual node can only be released by us.
+    """
 
     def narrowed(upper: Object, key: Key, facts: Facts) -> Intents:
-        return {} if is_left_out(key) else policy(upper, key, facts)
+        return {} if is_left_out(key) and not upper.is_leaving else policy(upper, key, facts)
 
     return narrowed
 

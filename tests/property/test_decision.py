@@ -1,0 +1,359 @@
+"""Decisions, played to their end on random pairs and random histories."""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hansa.kube import resources
+from hansa.kube.objects import Object
+from hansa.kube.resource import Resource
+from hansa.model import decision, keys, lifecycle, plan
+from hansa.model.lifecycle import Lifecycle
+from hansa.model.mode import Mode, Rule, patches_of
+from hansa.model.pair import Grade, Key, Unknown
+from worlds import HOME, LATER, UPPER_ID, Server, World, Write, status_up
+
+LOWERS = ("a", "b", "c")
+WIDGETS, CLAIMS, ACCOUNTS = (Resource("test", "v1", plural) for plural in ("widgets", "claims", "accounts"))
+KINDS: Mapping[Resource, Lifecycle] = {
+    resources.PODS: lifecycle.POD,
+    WIDGETS: lifecycle.COPY,
+    CLAIMS: lifecycle.DATA,
+    ACCOUNTS: lifecycle.SHARED_COPY,
+}
+MODE = Mode(
+    name="test",
+    rules={
+        resource: Rule(resource, down_patches=patches_of("spec"), up_patches=status_up, lifecycle=life)
+        for resource, life in KINDS.items()
+    },
+)
+PHASES = st.sampled_from(("Pending", "Running", "Succeeded", "Failed"))
+LABELS = st.dictionaries(st.sampled_from("xyz"), st.sampled_from("12"), max_size=2)
+SPECS = st.fixed_dictionaries({"image": st.sampled_from(("i1", "i2"))})
+NAME = {"namespace": "shop", "name": "web-0"}
+
+
+def chosen_once(intents: Mapping[str, Grade]) -> dict[str, Grade]:
+    """At most one choice: what lives once is chosen once."""
+    chosen = [cluster for cluster, grade in sorted(intents.items()) if grade is Grade.CHOSEN]
+    return {cluster: grade for cluster, grade in intents.items() if cluster not in chosen[1:]}
+
+
+def intents_of(resource: Resource) -> st.SearchStrategy[dict[str, Grade]]:
+    any_intents = st.dictionaries(st.sampled_from(LOWERS), st.sampled_from(Grade), max_size=3)
+    return any_intents.map(chosen_once) if KINDS[resource].lives_once else any_intents
+
+
+@st.composite
+def manifests(draw: st.DrawFn) -> dict[str, Any]:
+    metadata = {**NAME, "labels": draw(LABELS), "annotations": draw(LABELS)}
+    return {"apiVersion": "v1", "kind": "Thing", "metadata": metadata, "spec": draw(SPECS)}
+
+
+@st.composite
+def statuses(draw: st.DrawFn) -> dict[str, Any]:
+    phase = draw(PHASES)
+    return {"phase": phase} | ({} if phase == "Pending" else {"startTime": LATER})
+
+
+@st.composite
+def leavings(draw: st.DrawFn) -> dict[str, Any]:
+    """The metadata of something that leaves, or nothing."""
+    if not draw(st.booleans()):
+        return {}
+    grace = draw(st.sampled_from((0, 5, 30)))
+    # Without a finalizer, what has no time left is gone at once.
+    held = {"finalizers": ["somebody/else"]} if grace == 0 or draw(st.booleans()) else {}
+    return {"deletionTimestamp": LATER, "deletionGracePeriodSeconds": grace} | held
+
+
+@st.composite
+def lowers(draw: st.DrawFn, upper_uid: str, manifest: dict[str, Any]) -> dict[str, Any] | None:
+    """What may be found below: nothing, a copy of this or of a former life, what is foreign in several ways."""
+    whose = draw(st.sampled_from(("absent", "ours", "drifted", "former", "foreign", "other upper", "other name")))
+    if whose == "absent":
+        return None
+    content = manifest if whose == "ours" else draw(manifests())
+    labels = dict(content["metadata"]["labels"])
+    annotations = dict(content["metadata"]["annotations"])
+    if whose != "foreign":
+        carried = f"{','.join(sorted(labels))};{','.join(sorted(annotations))}"
+        name = "shop/other" if whose == "other name" else "shop/web-0"
+        uid = "former" if whose == "former" else upper_uid
+        labels[keys.UPPER] = "another-id" if whose == "other upper" else UPPER_ID
+        annotations |= {keys.UPPER_UID: uid, keys.UPPER_NAME: name, keys.CARRIED: carried}
+    metadata = {**NAME, "labels": labels, "annotations": annotations} | draw(leavings())
+    return content | {"metadata": metadata, "status": draw(statuses())}
+
+
+def place(server: Server, manifest: dict[str, Any], uid: str) -> None:
+    """Put an object as it is, without the ways of a server."""
+    server.create(manifest)
+    [obj] = server.objects.values()
+    obj["metadata"]["uid"] = uid
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> World:
+    resource = draw(st.sampled_from(tuple(KINDS)))
+    world = World(MODE, Key(HOME, resource, **NAME), lowers=LOWERS, intents=draw(intents_of(resource)))
+    manifest = draw(manifests())
+    if draw(st.booleans()) or draw(st.booleans()):
+        told = draw(statuses())
+        was_below = {keys.LOWER_UID: "a-0"} if draw(st.booleans()) else {}
+        annotations = manifest["metadata"]["annotations"] | was_below
+        metadata = manifest["metadata"] | {"annotations": annotations} | draw(leavings())
+        place(world.home, manifest | {"metadata": metadata, "status": told}, "this-life")
+    for cluster in LOWERS:
+        if lower := draw(lowers("this-life", manifest)):
+            place(world.servers[cluster], lower, f"{cluster}-0")
+    return world
+
+
+def wanted(world: World) -> dict[str, Grade]:
+    """Where copies should be, said once more in other words."""
+    assert not isinstance(world.intents, Unknown)
+    if world.upper is None or world.upper.is_leaving:
+        return {}
+    is_chosen = Grade.CHOSEN in world.intents.values()
+    return {c: g for c, g in world.intents.items() if g is Grade.CHOSEN or not is_chosen}
+
+
+def check_end(world: World) -> None:
+    """What must be true when nothing is left to do."""
+    life, upper, copies, places = KINDS[world.key.resource], world.upper, world.copies(), wanted(world)
+    for cluster, copied in copies.items():
+        assert upper is not None, f"an orphan stays in {cluster}"
+        assert copied.annotations[keys.UPPER_UID] == upper.uid, f"a former life stays in {cluster}"
+        assert cluster in places or (life.stays and not upper.is_leaving), f"a copy stays in {cluster} unwanted"
+        assert not copied.is_leaving
+        desired = MODE.desired(upper, world.key, world.links[cluster])
+        assert copied.spec == desired.spec
+        assert desired.labels.items() <= copied.labels.items()
+        assert desired.annotations.items() <= copied.annotations.items()
+    if life.lives_once and Grade.CHOSEN in places.values():
+        assert len(copies) <= 1, "two lives of one object after a choice"
+    if upper is None:
+        return
+    is_over = life.is_finished(upper)
+    missing = places.keys() - copies.keys() - world.foreign()
+    assert not missing or is_over, f"no copy in {missing}"
+    if life.releases and upper.is_leaving and world.intents:
+        assert upper.metadata.finalizers, "it was not released"
+        assert is_over, "those who hold it do not learn that it has ended"
+    speaking = sorted(c for c in copies if places.get(c) is Grade.CHOSEN)
+    if speaking:
+        assert upper.status == copies[speaking[0]].status, "its status did not come back"
+
+
+def shape(world: World) -> dict[str, Any]:
+    """The end without the numbers that depend on the way."""
+
+    def bare(obj: Object | None) -> dict[str, Any] | None:
+        if obj is None:
+            return None
+        plain = obj.with_metadata(resource_version="", uid="" if world.is_ours(obj) else obj.uid).to_dict()
+        plain["metadata"].get("annotations", {}).pop(keys.LOWER_UID, None)
+        if obj.is_leaving:  # what its lower object said just before may be lost; how it ended must not
+            plain["status"] = KINDS[world.key.resource].is_finished(obj) and obj.status["phase"]
+        return plain
+
+    return {HOME: bare(world.upper)} | {cluster: bare(world.lower(cluster)) for cluster in LOWERS}
+
+
+def clone(world: World) -> World:
+    assert not isinstance(world.intents, Unknown)
+    other = World(world.mode, world.key, lowers=world.lowers, intents=world.intents)
+    for name, server in world.servers.items():
+        for obj in server.objects.values():
+            place(other.servers[name], obj, obj["metadata"]["uid"])
+    return other
+
+
+@given(worlds())
+def test_plans_reach_an_end_where_all_is_as_it_should_be(world: World) -> None:
+    world.settle(most=8)
+    check_end(world)
+    assert decision.decide(world.pair(), MODE).writes == ()
+
+
+@given(worlds(), st.lists(st.integers(0, 2), max_size=12))
+def test_a_crash_between_any_two_writes_leads_to_the_same_end(world: World, crashes: list[int]) -> None:
+    straight = clone(world)
+    straight.settle(most=8)
+    for writes_before_crash in crashes:
+        world.round(at_most=writes_before_crash)
+    world.settle(most=8)
+    assert shape(world) == shape(straight)
+
+
+@given(worlds(), st.sets(st.sampled_from((HOME, *LOWERS)), min_size=1))
+def test_nothing_is_concluded_from_what_cannot_be_seen(world: World, hidden: set[str]) -> None:
+    world.hidden = hidden
+    planned = decision.decide(world.pair(), MODE)
+    writes = planned.writes
+    assert not [a for a in writes if a.cluster in hidden]
+    if HOME in hidden:
+        assert not writes
+    assert not isinstance(world.intents, Unknown)
+    if hidden & world.intents.keys():
+        assert not [a for a in writes if a.cluster == HOME and isinstance(a, plan.Delete)]
+    seen = clone(world)
+    if HOME not in hidden:
+        would = decision.decide(seen.pair(), MODE).writes
+        assert {(type(a), a.cluster) for a in writes} <= {(type(a), a.cluster) for a in would}
+
+
+@given(worlds())
+def test_nothing_is_written_while_it_is_unknown_where_an_object_belongs(world: World) -> None:
+    world.intents = Unknown("the pods are not listed yet")
+    planned = decision.decide(world.pair(), MODE).writes
+    if world.upper is not None and not world.upper.is_leaving:
+        assert planned == ()
+    else:
+        assert {type(a) for a in planned} <= {plan.Delete}
+        assert HOME not in {a.cluster for a in planned}
+
+
+@given(worlds(), st.sets(st.sampled_from(LOWERS)))
+def test_nothing_is_created_before_what_it_waits_for(world: World, waiting: set[str]) -> None:
+    world.waits_for = dict.fromkeys(waiting, "configmaps shop/settings has to be there first")
+    world.settle(most=8)
+    assert not [a for a in world.writes if isinstance(a, plan.Create) and a.cluster in waiting]
+    world.waits_for = {}
+    world.settle(most=8)
+    check_end(world)
+
+
+@given(worlds(), st.sets(st.sampled_from(LOWERS)), st.booleans())
+def test_every_pair_has_an_answer(world: World, unlinked: set[str], is_kind_known: bool) -> None:
+    world.links = {name: link for name, link in world.links.items() if name not in unlinked}
+    key = world.key if is_kind_known else world.key._replace(resource=resources.NODES)
+    sides = {name: world.servers[name].get(world.upper.key if world.upper else ("shop", "web-0")) for name in LOWERS}
+    pair = dataclasses.replace(World.pair(clone(world)), key=key, links=world.links, lowers=sides)
+    writes = decision.decide(pair, MODE).writes
+    assert not [a for a in writes if a.cluster in unlinked]
+    assert is_kind_known or not writes
+
+
+# What may happen to the two sides while Hansa works. Each takes the world and some luck.
+def user_makes(world: World, draw: st.DataObject) -> None:
+    world.home.create(draw.draw(manifests()))
+
+
+def user_edits(world: World, draw: st.DataObject) -> None:
+    if world.upper is not None:
+        labels = {"labels": dict.fromkeys(world.upper.labels) | draw.draw(LABELS)}
+        world.home.patch(world.upper, {"metadata": labels, "spec": draw.draw(SPECS)})
+
+
+def user_deletes(world: World, draw: st.DataObject) -> None:
+    if world.upper is not None:
+        world.home.delete(world.upper, draw.draw(st.sampled_from((None, 0, 5))))
+
+
+def it_is_placed_elsewhere(world: World, draw: st.DataObject) -> None:
+    world.intents = draw.draw(intents_of(world.key.resource))
+
+
+def lower_goes_on(world: World, draw: st.DataObject) -> None:
+    """A lower object tells something new; what is finished stays so."""
+    cluster = draw.draw(st.sampled_from(LOWERS))
+    lower = world.lower(cluster)
+    if lower is not None and lower.status.get("phase") not in ("Succeeded", "Failed"):
+        world.servers[cluster].patch(lower, {"status": draw.draw(statuses())}, "status")
+
+
+def lower_is_taken_away(world: World, draw: st.DataObject) -> None:
+    cluster = draw.draw(st.sampled_from(LOWERS))
+    if lower := world.lower(cluster):
+        world.servers[cluster].delete(lower, draw.draw(st.sampled_from((None, 0))))
+
+
+def stranger_takes_the_name(world: World, draw: st.DataObject) -> None:
+    cluster = draw.draw(st.sampled_from(LOWERS))
+    if cluster not in world.copies():
+        world.servers[cluster].create(draw.draw(manifests()))
+
+
+def stranger_leaves(world: World, draw: st.DataObject) -> None:
+    for cluster in world.foreign():
+        lower = world.lower(cluster)
+        assert lower is not None
+        world.servers[cluster].delete(lower, 0)
+
+
+def time_passes(world: World, draw: st.DataObject) -> None:
+    for cluster in LOWERS:
+        world.servers[cluster].pass_time()
+
+
+def a_cluster_hides(world: World, draw: st.DataObject) -> None:
+    world.hidden.add(draw.draw(st.sampled_from((HOME, *LOWERS))))
+
+
+def all_can_be_seen(world: World, draw: st.DataObject) -> None:
+    world.hidden.clear()
+
+
+def hansa_works(world: World, draw: st.DataObject) -> None:
+    """One round, perhaps killed in the middle; each write is checked against the state that it meets."""
+    for action in decision.decide(world.pair(), MODE).writes[: draw.draw(st.integers(0, 4))]:
+        check_write(world, action)
+        world.write(action)
+
+
+HISTORY: tuple[Callable[[World, st.DataObject], None], ...] = (
+    user_makes,
+    user_edits,
+    user_deletes,
+    it_is_placed_elsewhere,
+    lower_goes_on,
+    lower_is_taken_away,
+    stranger_takes_the_name,
+    stranger_leaves,
+    time_passes,
+    a_cluster_hides,
+    all_can_be_seen,
+    hansa_works,
+    hansa_works,
+    hansa_works,
+)
+
+
+def check_write(world: World, action: Write) -> None:
+    """What must be true of every single write, at any moment."""
+    life, upper = KINDS[world.key.resource], world.upper
+    assert action.cluster not in world.hidden
+    if action.cluster == HOME:
+        assert not isinstance(action, plan.Create)
+        return
+    there = world.lower(action.cluster)
+    if not isinstance(action, plan.Create):
+        assert there is not None
+        assert world.is_ours(there)
+        return
+    assert upper is not None
+    assert there is None
+    assert not upper.is_leaving
+    assert not life.is_finished(upper), "what is finished runs again"
+    if life.lives_once and Grade.CHOSEN in wanted(world).values():
+        lives = [o for o in world.copies().values() if o.annotations[keys.UPPER_UID] == upper.uid]
+        assert not lives, "a second life beside the first"
+        assert not life.was_below(upper), "a second life after the first"
+
+
+@settings(max_examples=300)
+@given(st.data(), st.sampled_from(tuple(KINDS)))
+def test_any_history_with_kills_and_outages_ends_well(data: st.DataObject, resource: Resource) -> None:
+    world = World(MODE, Key(HOME, resource, **NAME), lowers=LOWERS, intents=data.draw(intents_of(resource)))
+    user_makes(world, data)
+    for event in data.draw(st.lists(st.sampled_from(HISTORY), max_size=30)):
+        event(world, data)
+    world.hidden.clear()
+    world.settle()
+    check_end(world)
