@@ -129,13 +129,8 @@ def _fleet(arguments: argparse.Namespace) -> Fleet:
     return Fleet(
         state.open_state(arguments.state),
         progress=binaries.Renderer(sys.stderr),
-        say=_say,
         is_etcd_fast=getattr(arguments, "etcd_fast", False),
     )
-
-
-def _say(sentence: str) -> None:
-    print(sentence, file=sys.stderr, flush=True)
 
 
 async def _up(arguments: argparse.Namespace) -> int:

@@ -8,7 +8,7 @@ import contextlib
 import dataclasses
 import shutil
 import signal
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -47,7 +47,6 @@ class Fleet:
     state: State
     sources: binaries.Sources = field(default_factory=binaries.Sources)
     progress: binaries.Listener = field(default=lambda _: None)
-    say: Callable[[str], None] = field(default=lambda _: None)
     is_etcd_fast: bool = False
 
     async def up(self, specs: Sequence[ClusterSpec]) -> list[Cluster]:
@@ -137,6 +136,8 @@ class Fleet:
             self.state.get(name)  # says which clusters there are
         async with self.state.cluster_lock(name):
             await self._remove(name)
+            async with self.state.lock():
+                self.state.vanish(name)
 
     async def _remove(self, name: str) -> None:
         """Remove a cluster, or what a crash left of it. Its folder goes last: until then it can be removed again."""
@@ -144,12 +145,11 @@ class Fleet:
         await real_nodes.remove(self.state, name)
         await _kill(p for (cluster, _), p in process.running(self.state.root).items() if cluster == name)
         async with self.state.lock():
-            await Etcd(self.state).forget(name)
-            shutil.rmtree(self.state.folder(name), ignore_errors=True)
-            (self.state.root / "locks" / name).unlink(missing_ok=True)
-            if not self.names():
+            if self.names() == [name]:
                 await Etcd(self.state).remove()
-                self.state.vanish()
+            else:
+                await Etcd(self.state).forget(name)
+            shutil.rmtree(self.state.folder(name), ignore_errors=True)
 
     def _mark_leaving(self, name: str) -> None:
         # A record that can't be read, or a disk that is full, must not keep anything from being removed.
@@ -174,4 +174,5 @@ async def cluster(name: str, *, fleet: Fleet | None = None, **wishes: Any) -> As
         [made] = await fleet.up([ClusterSpec(name, **wishes)])
         yield made
     finally:
-        await fleet.down([name])
+        if name in fleet.names():
+            await fleet.down([name])

@@ -83,11 +83,12 @@ class State:
         """Held while one cluster is brought up or down."""
         return files.lock(self.root / "locks" / name, deadline=LOCK_SECONDS)
 
-    def vanish(self) -> None:
-        """Remove the empty folder, unless somebody is about to use it; the caller holds the lock."""
+    def vanish(self, name: str) -> None:
+        """Remove a cluster's lock, and the folder itself if nobody is about to use it; the caller holds both locks."""
         with contextlib.suppress(OSError):
-            (self.root / "clusters").rmdir()
+            (self.root / "locks" / name).unlink()
             (self.root / "locks").rmdir()
+            (self.root / "clusters").rmdir()
             (self.root / "lock").unlink()
             self.root.rmdir()
 
