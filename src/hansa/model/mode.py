@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from msgspec import UNSET
+
 from hansa.kube.objects import Key as Place
 from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
@@ -64,12 +66,14 @@ class Rule:
     placement: Placement = nowhere
     # What it cannot do without: it is there wherever this object lives, and before it.
     references: Callable[[Object], Iterable[Named]] = lambda _: ()
+    # Where what it refers to is needed, if that is not where it is placed itself.
+    needed_at: Placement | None = None
     # Whose users its placement asks for: it is looked at again when they change.
     follows: Callable[[Object], Iterable[Named]] = lambda _: ()
 
     def needs(self, upper: Object, key: Key, facts: Facts) -> Intents:
-        """Where what this object refers to is needed: where it is placed itself, until it is finished."""
-        return {} if self.lifecycle.is_finished(upper) else self.placement(upper, key, facts)
+        """Where what this object refers to is needed, until it is finished."""
+        return {} if self.lifecycle.is_finished(upper) else (self.needed_at or self.placement)(upper, key, facts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +100,7 @@ class Mode:
             deletion_grace_period_seconds=None,
             owner_references=(),
             finalizers=(),
+            managed_fields=UNSET,
         ).with_fields(status=None)
         for step in self.rules[key.resource].down:
             lower = step(lower, link)

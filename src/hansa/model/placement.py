@@ -12,6 +12,7 @@ import msgspec
 from hansa.kube.objects import Key as Place
 from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
+from hansa.model import keys
 from hansa.model.pair import Grade, Key, Unknown
 
 
@@ -76,6 +77,15 @@ def with_users_of(names: Callable[[Object], Iterable[Named]]) -> Placement:
         return _chosen(frozenset(everywhere))
 
     return policy
+
+
+def if_marked(upper_id: str, policy: Placement) -> Placement:
+    """As the policy says for copies that we made of objects of this upper cluster, and nowhere for all else."""
+
+    def narrowed(obj: Object, key: Key, facts: Facts) -> Intents:
+        return policy(obj, key, facts) if obj.labels.get(keys.UPPER) == upper_id else {}
+
+    return narrowed
 
 
 def outside(is_left_out: Callable[[Key], bool], policy: Placement) -> Placement:

@@ -44,9 +44,13 @@ def put(obj: Object, origin: Origin) -> Object:
 def carried(obj: Object) -> tuple[Set[str], Set[str]]:
     """The keys of the labels and of the annotations that came from above; all others are somebody else's."""
     labels, _, annotations = obj.annotations.get(keys.CARRIED, "").partition(";")
-    return set(labels.split(",")) - _OURS, set(annotations.split(",")) - _OURS
+    return _keys(labels), _keys(annotations)
 
 
 def selector(upper: str) -> str:
     """The label selector of all copies of one upper cluster."""
     return f"{keys.UPPER}={upper}"
+
+
+def _keys(text: str) -> Set[str]:
+    return {key for key in text.split(",") if key} - _OURS

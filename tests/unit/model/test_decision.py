@@ -1,0 +1,191 @@
+"""The decision as a table: one line for each thing that can be so, and what is written then."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from hansa.kube import resources
+from hansa.kube.objects import Object
+from hansa.kube.resource import Resource
+from hansa.model import decision, keys, lifecycle, plan, stamp
+from hansa.model.mode import Mode, Rule, patches_of
+from hansa.model.pair import Grade, Key, Link, Pair, Side, Unknown
+from worlds import status_up
+
+SETTINGS = Resource("", "v1", "configmaps")
+CLAIMS = Resource("", "v1", "persistentvolumeclaims")
+ACCOUNTS = Resource("", "v1", "serviceaccounts")
+MODE = Mode(
+    name="test",
+    rules={
+        resource: Rule(resource, down_patches=patches_of("spec"), up_patches=status_up, lifecycle=life)
+        for resource, life in {
+            resources.PODS: lifecycle.POD,
+            SETTINGS: lifecycle.COPY,
+            CLAIMS: lifecycle.DATA,
+            ACCOUNTS: lifecycle.SHARED_COPY,
+        }.items()
+    },
+)
+LINKS = {name: Link("up", "id-of-up", name) for name in ("a", "b")}
+HERE = {"a": Grade.CHOSEN}
+LEAVING = {"deletionTimestamp": "2026-11-15T12:00:00Z"}
+RUNNING: dict[str, Any] = {"phase": "Running", "startTime": "2026-11-15T11:00:00Z"}
+
+
+def upper(*, status: Mapping[str, Any] | None = None, spec: str = "1", **metadata: Any) -> Object:
+    named = {"name": "web", "namespace": "shop", "uid": "u1", "resourceVersion": "7"} | metadata
+    status = {"phase": "Pending"} if status is None else status
+    return Object.of({"apiVersion": "v1", "kind": "Pod", "metadata": named, "spec": {"v": spec}, "status": status})
+
+
+def told(lower_uid: str = "l1", **more: Any) -> Object:
+    """An upper pod whose lower one was seen to run."""
+    return upper(status=RUNNING, annotations={keys.LOWER_UID: lower_uid}, **more)
+
+
+def lower(
+    origin: str = "u1", *, status: Mapping[str, Any] = RUNNING, spec: str = "1", upper_id: str = "id-of-up", **meta: Any
+) -> Object:
+    plain = upper(status=status, spec=spec)
+    marked = stamp.put(plain, stamp.Origin(upper_id, origin, "shop", "web")).to_dict()
+    marked["metadata"] |= {"uid": "l1"} | meta
+    return Object.of(marked)
+
+
+def stranger() -> Object:
+    return upper(uid="x1")
+
+
+def decided(above: Side, below: Mapping[str, Side], intents: Any = HERE, *, of: Resource = resources.PODS, **more: Any):
+    pair = Pair(Key("up", of, "shop", "web"), above, LINKS, below, intents, **more)
+    return [_line(action) for action in decision.decide(pair, MODE).actions]
+
+
+def _line(action: plan.Action) -> str:
+    match action:
+        case plan.Delete():
+            return f"delete {action.obj.uid} in {action.cluster}, grace {action.grace}"
+        case plan.Patch():
+            part = f"/{action.subresource}" if action.subresource else ""
+            return f"patch {action.obj.uid}{part} in {action.cluster}"
+        case plan.Create() | plan.Conflict():
+            return f"{type(action).__name__.lower()} in {action.cluster}"
+    return "wait"
+
+
+@pytest.mark.parametrize(
+    ("above", "below", "lines"),
+    [
+        # A life.
+        (upper(), {}, ["create in a"]),
+        (upper(), {"a": lower(status={"phase": "Pending"})}, ["patch u1/status in up"]),
+        (told(), {"a": lower()}, []),
+        (told(spec="2"), {"a": lower()}, ["patch l1 in a"]),
+        (told(**LEAVING, deletionGracePeriodSeconds=9), {"a": lower()}, ["delete l1 in a, grace 9"]),
+        (told(**LEAVING, deletionGracePeriodSeconds=9), {"a": lower(**LEAVING, deletionGracePeriodSeconds=9)}, []),
+        (told(**LEAVING, deletionGracePeriodSeconds=9), {"a": None}, ["delete u1 in up, grace 0"]),
+        (None, {}, []),
+        # A shorter grace is handed on, a longer one is not.
+        (
+            told(**LEAVING, deletionGracePeriodSeconds=1),
+            {"a": lower(**LEAVING, deletionGracePeriodSeconds=9)},
+            ["delete l1 in a, grace 1"],
+        ),
+        (
+            told(**LEAVING, deletionGracePeriodSeconds=30),
+            {"a": lower(**LEAVING, deletionGracePeriodSeconds=9)},
+            [],
+        ),
+        # Taken away above by force, in this life or a former one.
+        (None, {"a": lower()}, ["delete l1 in a, grace 0"]),
+        (upper(), {"a": lower("u0")}, ["delete l1 in a, grace 0"]),
+        (upper(), {"a": lower("u0", **LEAVING, deletionGracePeriodSeconds=0, finalizers=["x/y"])}, []),
+        # Lost, or told to leave, below.
+        (told(), {"a": None}, ["delete u1 in up, grace 0"]),
+        (told(), {"a": stranger()}, ["conflict in a", "delete u1 in up, grace 0"]),
+        (told(), {"a": lower(**LEAVING, deletionGracePeriodSeconds=9)}, ["delete u1 in up, grace 9"]),
+        (upper(annotations={keys.LOWER_UID: "l0"}), {"a": None}, ["create in a"]),
+        # Finished.
+        (upper(status={"phase": "Succeeded"}), {"a": None}, []),
+        (told(), {"a": lower(status={"phase": "Failed"}, **LEAVING)}, ["patch u1/status in up"]),
+        (upper(status={"phase": "Failed"}), {"a": lower()}, ["delete l1 in a, grace None"]),
+        # Held by somebody's finalizer.
+        (told(**LEAVING, deletionGracePeriodSeconds=0), {}, []),
+        (
+            told(**LEAVING, deletionGracePeriodSeconds=9, finalizers=["x/y"]),
+            {},
+            ["patch u1/status in up", "delete u1 in up, grace 0"],
+        ),
+        (
+            told(**LEAVING, deletionGracePeriodSeconds=9, finalizers=["x/y"]),
+            {"a": lower(status={"phase": "Succeeded"})},
+            ["wait", "patch u1/status in up"],
+        ),
+        # Not ours.
+        (upper(), {"a": stranger()}, ["conflict in a"]),
+        (upper(), {"a": lower(upper_id="another")}, ["conflict in a"]),
+        (None, {"a": stranger()}, []),
+        (None, {"a": lower(upper_id="another")}, []),
+        # Not to be seen.
+        (upper(), {"a": Unknown("no answer")}, ["wait"]),
+        (told(), {"a": Unknown("no answer")}, ["wait"]),
+        (told(**LEAVING, deletionGracePeriodSeconds=9), {"a": Unknown("no answer")}, ["wait"]),
+        (Unknown("no answer"), {"a": lower()}, ["wait"]),
+    ],
+)
+def test_a_pod_that_is_placed(above: Side, below: Mapping[str, Side], lines: list[str]) -> None:
+    assert decided(above, below) == lines
+
+
+def test_a_pod_on_a_node_of_somebody_else_is_left_alone() -> None:
+    assert decided(told(**LEAVING, deletionGracePeriodSeconds=9), {}, {}) == []
+
+
+def test_candidates_go_when_a_choice_is_made() -> None:
+    both = {"a": Grade.CANDIDATE, "b": Grade.CANDIDATE}
+    assert decided(upper(), {}, both) == ["create in a", "create in b"]
+    copies = {"a": lower(status={}), "b": lower(status={}, uid="l2")}
+    assert decided(upper(), copies, both) == []
+    chosen = both | {"b": Grade.CHOSEN}
+    assert decided(upper(status={}, annotations={keys.LOWER_UID: "l2"}), copies, chosen) == [
+        "delete l1 in a, grace None"
+    ]
+
+
+def test_the_next_life_begins_when_the_one_before_is_over_or_was_of_another_object() -> None:
+    assert decided(upper(), {"b": lower()}) == ["wait", "delete l1 in b, grace None"]
+    assert decided(upper(), {"b": lower(**LEAVING)}) == ["wait"]
+    assert decided(upper(), {"b": Unknown("no answer", lower())}) == ["wait", "wait"]
+    assert decided(upper(), {"b": Unknown("no answer", lower("u0"))}) == ["create in a"]
+    assert decided(upper(), {"b": Unknown("no answer")}) == ["create in a"]
+
+
+def test_copies_of_what_pods_refer_to_come_and_go_with_their_users() -> None:
+    assert decided(upper(), {"b": lower(status={})}, of=SETTINGS) == ["create in a", "delete l1 in b, grace None"]
+
+
+def test_copies_that_hold_data_stay_until_the_upper_object_goes() -> None:
+    there = {"b": lower(status={})}
+    assert decided(upper(), there, {}, of=CLAIMS) == []
+    assert decided(upper(spec="2"), there, {}, of=CLAIMS) == ["patch l1 in b"]
+    assert decided(upper(**LEAVING), there, {}, of=CLAIMS) == ["delete l1 in b, grace None"]
+    assert decided(None, there, {}, of=CLAIMS) == ["delete l1 in b, grace None"]
+
+
+def test_an_object_of_the_same_name_serves_where_the_kind_shares_names() -> None:
+    assert decided(upper(), {"a": stranger()}, of=ACCOUNTS) == []
+
+
+def test_what_it_waits_for_comes_first() -> None:
+    assert decided(upper(), {}, waits_for={"a": "secrets shop/key is not in a yet"}) == ["wait"]
+
+
+def test_what_is_settled_is_not_computed_again() -> None:
+    assert decided(told(spec="2"), {"a": lower()}, settled=frozenset({"a"})) == []
+
+
+def test_kinds_that_the_mode_does_not_know_and_clusters_without_a_link_are_left_alone() -> None:
+    assert decided(upper(), {"a": lower()}, of=resources.NODES) == []
+    assert decided(upper(), {"z": lower()}, {"z": Grade.CHOSEN}) == ["wait"]

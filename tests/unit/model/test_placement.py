@@ -1,0 +1,76 @@
+"""Where objects should be."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from hansa.kube import resources
+from hansa.kube.objects import Key as Place
+from hansa.kube.objects import Object
+from hansa.kube.resource import Resource
+from hansa.model import grants, placement
+from hansa.model.pair import Grade, Key, Unknown
+
+KEY = Key("up", resources.SECRETS, "shop", "web")
+OBJECT = Object.of({"metadata": {"name": "web", "namespace": "shop"}, "spec": {"nodeName": "vn-b"}})
+
+
+def facts(users: Mapping[tuple[Resource, str], frozenset[str] | Unknown] | None = None) -> placement.Facts:
+    def used(resource: Resource, place: Place) -> frozenset[str] | Unknown:
+        assert place.namespace == "shop"
+        return (users or {}).get((resource, place.name), frozenset())
+
+    return placement.Facts(frozenset({"a", "b"}), {"vn-a": "a", "vn-b": "b"}, used)
+
+
+def test_everywhere_and_nowhere() -> None:
+    assert placement.everywhere(OBJECT, KEY, facts()) == {"a": Grade.CHOSEN, "b": Grade.CHOSEN}
+    assert placement.nowhere(OBJECT, KEY, facts()) == {}
+
+
+@pytest.mark.parametrize(("node", "clusters"), [("vn-a", {"a"}), ("real-node", set()), ("", set()), (None, set())])
+def test_a_pod_lives_where_its_virtual_node_stands_for(node: str | None, clusters: set[str]) -> None:
+    pod = OBJECT.with_fields(spec={"nodeName": node} if node is not None else None)
+    assert placement.by_node_name(pod, KEY, facts()) == dict.fromkeys(clusters, Grade.CHOSEN)
+
+
+def test_what_is_used_is_where_its_users_are() -> None:
+    used = facts({(resources.SECRETS, "web"): frozenset({"b"})})
+    assert placement.with_users(OBJECT, KEY, used) == {"b": Grade.CHOSEN}
+    unknown = Unknown("pods are not listed yet")
+    assert placement.with_users(OBJECT, KEY, facts({(resources.SECRETS, "web"): unknown})) is unknown
+
+
+def binding(*subjects: Mapping[str, str], role: Mapping[str, str] | None = None) -> Object:
+    metadata = {"name": "readers", "namespace": "shop"}
+    return Object.of({"metadata": metadata, "subjects": subjects or None, "roleRef": role})
+
+
+def test_a_grant_follows_the_service_accounts_of_its_namespace() -> None:
+    policy = placement.with_users_of(grants.accounts)
+    account = {"kind": "ServiceAccount", "name": "web"}
+    others = {"kind": "User", "name": "web"}, {"kind": "ServiceAccount", "name": "batch", "namespace": "other"}
+    users: dict[tuple[Resource, str], frozenset[str] | Unknown] = {
+        (resources.SERVICE_ACCOUNTS, "web"): frozenset({"a"}),
+        (resources.SERVICE_ACCOUNTS, "batch"): frozenset({"b"}),
+    }
+    assert policy(binding(account, *others), KEY, facts(users)) == {"a": Grade.CHOSEN}
+    assert policy(binding(*others), KEY, facts(users)) == {}
+    assert policy(binding(), KEY, facts(users)) == {}
+    users[resources.SERVICE_ACCOUNTS, "batch"] = Unknown("pods are not listed yet")
+    assert policy(binding(account, account | {"name": "batch"}), KEY, facts(users)) == Unknown(
+        "pods are not listed yet"
+    )
+
+
+def test_a_binding_names_its_role_but_not_a_cluster_role() -> None:
+    assert [r.name for r in grants.role(binding(role={"kind": "Role", "name": "reader"}))] == ["reader"]
+    assert list(grants.role(binding(role={"kind": "ClusterRole", "name": "reader"}))) == []
+
+
+def test_what_is_left_out_is_nowhere_until_it_leaves() -> None:
+    policy = placement.outside(lambda key: key.namespace == "shop", placement.by_node_name)
+    assert policy(OBJECT, KEY, facts()) == {}
+    assert policy(OBJECT, KEY._replace(namespace="other"), facts()) == {"b": Grade.CHOSEN}
+    leaving = Object.of(OBJECT.to_dict() | {"metadata": {"name": "web", "deletionTimestamp": "2026-11-15T12:00:00Z"}})
+    assert policy(leaving, KEY, facts()) == {"b": Grade.CHOSEN}, "we are the kubelet that must let it go"
