@@ -34,10 +34,20 @@ _NOTHING = _Part()
 
 
 class References:
-    """The users of every upper object of one cluster. `changed` is told whose place may be another now."""
+    """The users of every upper object of one cluster. `changed` is told whose place may be another now.
 
-    def __init__(self, upper: str, mode: Mode, changed: Callable[[Name], None]) -> None:
-        self._upper, self._mode, self._changed = upper, mode, changed
+    `also` tells what an object needs besides what its rule says.
+    """
+
+    def __init__(
+        self,
+        upper: str,
+        mode: Mode,
+        changed: Callable[[Name], None],
+        *,
+        also: Callable[[Resource, Object], Iterable[Name]] = lambda _resource, _obj: (),
+    ) -> None:
+        self._upper, self._mode, self._changed, self._also = upper, mode, changed, also
         self._parts: dict[Name, _Part] = {}
         self._users: dict[Name, dict[str, int]] = {}  # how many objects in a cluster need it
         self._followers: dict[Name, dict[Name, None]] = {}
@@ -70,12 +80,14 @@ class References:
         rule = self._mode.rules[name.resource]
         needs = rule.needs(obj, Key(self._upper, name.resource, *name.place), facts)
         clusters = before.clusters if isinstance(needs, Unknown) else frozenset(needs)
-        now = content(obj)
-        if now == before.content:
+        now = content(obj) if clusters else 0
+        if clusters and now == before.content:
             return before._replace(clusters=clusters)
         follows = _names(rule.follows(obj))
-        names = _names(rule.references(obj)) if clusters else ()  # most objects of a big cluster are not ours
-        return _Part(now if clusters else 0, names, follows, clusters) if names or follows else _NOTHING
+        if not clusters and not follows:
+            return _NOTHING  # most objects of a big cluster are not ours
+        names = (*_names(rule.references(obj)), *self._also(name.resource, obj)) if clusters else ()
+        return _Part(now, names, follows, clusters) if names or follows else _NOTHING
 
     def _refollow(self, name: Name, before: Iterable[Name], after: Iterable[Name]) -> None:
         for one in before:

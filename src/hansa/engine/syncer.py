@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from hansa.control import audit, controller, queue
 from hansa.engine import applier, views, waiting
 from hansa.engine.registry import Registry
-from hansa.engine.view import View
 from hansa.kube import resources
 from hansa.kube.resource import Resource
 from hansa.model import decision, plan
@@ -86,15 +85,15 @@ class Syncer:
             return controller.Done()
         problems = await self._applier.apply(todo, key, view)
         self._make_room(todo, problems)
-        return self._outcome(key, problems, view) if problems else controller.Done()
+        return self._outcome(key, problems) if problems else controller.Done()
 
-    def _outcome(self, key: Key, problems: list[applier.Problem], view: View) -> controller.Outcome:
+    def _outcome(self, key: Key, problems: list[applier.Problem]) -> controller.Outcome:
         for problem in problems:
             match problem:
                 case applier.Foreign():
-                    self._tell(key, view, "NameTaken", problem.sentence)
+                    self._views.tell(key, "NameTaken", problem.sentence)
                 case applier.Refused():
-                    self._tell(key, view, "Refused", problem.sentence)
+                    self._views.tell(key, "Refused", problem.sentence)
                     self._waiting.put(key, until=problem.room)
         if any(not isinstance(problem, applier.Away) for problem in problems):
             raise Problematic("; ".join(problem.sentence for problem in problems))
@@ -106,12 +105,6 @@ class Syncer:
             for made in todo.actions:
                 if isinstance(made, plan.Create):
                     self._waiting.come((made.cluster, made.obj.namespace), at_most=views.FEW)
-
-    def _tell(self, key: Key, view: View, reason: str, sentence: str) -> None:
-        """Put the sentence on the upper object, and on those that wait for it: they are where people look."""
-        for one in (key, *self._waiting.keys(key)):
-            if (upper := view.get(one)) is not None:
-                self._views.record(upper, key.cluster, reason, sentence)
 
     def _lane(self, key: Key) -> str:
         # The queue asks when a key goes in and when it comes out, in turn. A pod can be bound in between, so the first

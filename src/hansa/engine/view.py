@@ -3,12 +3,13 @@
 Nothing here writes or waits. What keeps a key from being decided is noted, so that its coming wakes the key.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from hansa.engine import references, waiting
+from hansa.engine import references, tokens, waiting
 from hansa.engine.references import Name
 from hansa.engine.side import Side
+from hansa.kube import resources
 from hansa.kube.objects import Key as Place
 from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
@@ -35,7 +36,8 @@ class View:
         self._nodes: dict[str, frozenset[str]] = {}
         self._waiting = waiting
         self._settled: dict[tuple[Key, str], int] = {}
-        self.references = references.References(self.name, mode, self._moved)
+        self.references = references.References(self.name, mode, self._moved, also=self._also)
+        self.tokens: tokens.Tokens | None = None  # of those modes whose pods get tokens of the upper cluster
         self.facts = self._facts()
 
     @property
@@ -62,8 +64,22 @@ class View:
         """The upper object, as far as it is known."""
         return self.upper.stores[key.resource].get(Place(key.namespace, key.name))
 
+    def wanted(self, key: Key) -> pair.Side:
+        """What is to be copied: the upper object, or one that we keep in its stead."""
+        upper = self.get(key)
+        if upper is None and self.tokens is not None and key.resource == resources.SECRETS:
+            return self.tokens.side(Place(key.namespace, key.name))
+        return upper
+
+    def copies(self, key: Key) -> list[Object]:
+        """The lower objects that are copies of this upper one, as far as they are known."""
+        found = ((cluster, self.lower(key, cluster)) for cluster in self.lowers)
+        return [obj for cluster, obj in found if obj and self.topics(cluster, key.resource, obj) == (key,)]
+
     def look(self, name: Name) -> None:
         """An upper object may have changed: so may what it refers to."""
+        if self.tokens is not None and name.resource == resources.SERVICE_ACCOUNTS:
+            self.tokens.account_changed(name.place)
         self.references.look(name, self.upper.stores[name.resource].get(name.place), self.facts)
 
     def key(self, name: Name) -> Key:
@@ -88,8 +104,8 @@ class View:
 
     def concerned(self, key: Key) -> list[str]:
         """The lower clusters that the key is about now: where its object should be, or is."""
-        upper = self.get(key)
-        intents = {} if upper is None else self.mode.rules[key.resource].placement(upper, key, self.facts)
+        upper = self.wanted(key)
+        intents = self._intents(key, upper) if isinstance(upper, Object) else {}
         wanted = () if isinstance(intents, Unknown) else intents
         return [name for name in self.lowers if name in wanted or self.lower(key, name) is not None]
 
@@ -98,8 +114,10 @@ class View:
         if self.upper.trouble:
             self._waiting.put(key, until=self.name)
             return Pair(key, Unknown(self.upper.trouble))
-        upper = self.get(key)
-        intents = {} if upper is None else self.mode.rules[key.resource].placement(upper, key, self.facts)
+        upper = self.wanted(key)
+        if isinstance(upper, Unknown):
+            return Pair(key, upper)
+        intents = {} if upper is None else self._intents(key, upper)
         wanted = () if isinstance(intents, Unknown) else intents
         lowers = {
             name: self._seen(key, name, lower)
@@ -127,6 +145,9 @@ class View:
     def lower(self, key: Key, cluster: str) -> Object | None:
         """The object in the place of the key's copy in a lower cluster, whoever's it is, as far as it is known."""
         return self.lowers[cluster].stores[key.resource].get(self.mode.lower_place(key, self.links[cluster]))
+
+    def _intents(self, key: Key, upper: Object) -> placement.Intents:
+        return self.mode.rules[key.resource].placement(upper, key, self.facts)
 
     def _seen(self, key: Key, cluster: str, lower: Object | None) -> pair.Side:
         trouble = self.lowers[cluster].trouble
@@ -158,10 +179,12 @@ class View:
 
     def _is_there(self, name: Name, cluster: str) -> bool:
         key, rule = self.key(name), self.mode.rules.get(name.resource)
-        upper = None if rule is None else self.get(key)
+        upper = None if rule is None else self.wanted(key)
         if rule is None or upper is None:
             return True  # nothing that we could bring
-        intents = rule.placement(upper, key, self.facts)
+        if isinstance(upper, Unknown):
+            return False
+        intents = self._intents(key, upper)
         if not isinstance(intents, Unknown) and cluster not in intents:
             return True
         lower = self.lower(key, cluster)
@@ -173,8 +196,13 @@ class View:
     def _moved(self, name: Name) -> None:
         """The users of an object are others now: it may have to be elsewhere, and so may what it refers to."""
         if name.resource in self.mode.rules:
+            if self.tokens is not None and name.resource == resources.SECRETS:
+                self.tokens.use(name.place, is_used=bool(self.references.users(*name)))
             self.look(name)
             self._waiting.wake(self.key(name))
+
+    def _also(self, resource: Resource, obj: Object) -> Iterable[Name]:
+        return self.tokens.needed_by(obj) if self.tokens is not None and resource == resources.PODS else ()
 
     def _replace_all(self) -> None:
         self.facts = self._facts()

@@ -1,16 +1,17 @@
 """The views of all upper clusters, kept as the registry says: caches are opened and closed as clusters come and go."""
 
-import asyncio
 import contextlib
 import functools
 import random as randomness
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 
 from hansa.control import events, informer
-from hansa.engine import side, tending, waiting
+from hansa.engine import echo, side, tending, tokens, waiting
 from hansa.engine.references import Name
 from hansa.engine.registry import Registry, Route
 from hansa.engine.view import Spot, View
+from hansa.kube import resources
+from hansa.kube.objects import Key as Place
 from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
 from hansa.model import stamp
@@ -19,6 +20,7 @@ from hansa.model.pair import Key, Link
 from hansa.runtime import clock, metrics, tasks
 
 QUOTAS = Resource("", "v1", "resourcequotas", kind="ResourceQuota")
+TOKENS_NEED = {resources.PODS, resources.SECRETS, resources.SERVICE_ACCOUNTS}  # what must travel for tokens to do
 FEW = 4  # who is woken by one change of a quota; those who succeed wake others
 
 
@@ -49,10 +51,14 @@ class Views:
         """The view of an upper cluster, if it takes part."""
         return self._views.get(upper)
 
-    def record(self, upper: Object, cluster: str, reason: str, sentence: str) -> None:
-        """Put a warning on an upper object."""
-        if recorder := self._recorders.get(cluster):
-            recorder.record(events.Subject.of(upper), reason, sentence, kind=events.Kind.WARNING)
+    def tell(self, key: Key, reason: str, sentence: str) -> None:
+        """Put a warning on the upper object, and on those that wait for it: they are where people look."""
+        view, recorder = self._views.get(key.cluster), self._recorders.get(key.cluster)
+        if view is None or recorder is None:
+            return
+        for one in (key, *self._waiting.keys(key)):
+            if (upper := view.get(one)) is not None:
+                recorder.record(events.Subject.of(upper), reason, sentence, kind=events.Kind.WARNING)
 
     async def run(self) -> None:
         """Follow the registry until cancelled."""
@@ -71,8 +77,26 @@ class Views:
         scopes = [informer.Scope(resource) for resource in self._mode.rules]
         async with side.opened(cluster, scopes) as upper, self._supervised() as supervisor:
             view = View(upper, upper_id, self._mode, waiting=self._waiting)
+            if self._mode.rules.keys() >= TOKENS_NEED:
+                view.tokens = self._tokens(view)
+                supervisor.start(f"tokens of {name}", view.tokens.run)
             with self._entered(view, supervisor):
                 await tending.tend(functools.partial(self._lowers, view), self._registry, supervisor=supervisor)
+
+    def _tokens(self, view: View) -> tokens.Tokens:
+        def key(place: Place) -> Key:
+            return view.key(Name(resources.SECRETS, place))
+
+        return tokens.Tokens(
+            view.upper,
+            view.upper_id,
+            copies=lambda place: view.copies(key(place)),
+            made=lambda place: self._changed_below(key(place)),
+            refused=lambda place, sentence: self.tell(key(place), "Refused", sentence),
+            clock=self._clock,
+            random=self._random,
+            metrics=self._metrics,
+        )
 
     @contextlib.contextmanager
     def _entered(self, view: View, supervisor: tasks.Supervisor) -> Iterator[None]:
@@ -105,7 +129,9 @@ class Views:
                 for resource, store in lower.stores.items():
                     topics = functools.partial(view.topics, route.lower, resource)
                     stack.callback(store.listen(self._changed_below, topics))
-                await asyncio.get_running_loop().create_future()
+                echoed = echo.Echo(view, lower, clock=self._clock, random=self._random, metrics=self._metrics)
+                async with self._supervised() as supervisor:
+                    await supervisor.start(f"events of {route}", echoed.run)
 
     def _changed_above(self, view: View, name: Name) -> None:
         view.look(name)
