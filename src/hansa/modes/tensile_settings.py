@@ -1,0 +1,150 @@
+"""What a user says about virtual nodes, checked where it enters: tensile-kube's variables for one, a file for many.
+
+What the settings mean is the mode's and the nodes'.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+from hansa.kube import tolerations
+from hansa.model import keys
+from hansa.model.translation.settings import Settings as LinkSettings
+from hansa.nodes import settings as node_settings
+from hansa.nodes import view
+from hansa.nodes.settings import Settings as NodeSettings
+from hansa.runtime import errors
+
+PROVIDER: Final = "k8s"
+IGNORED_LABELS: Final = LinkSettings().ignored_labels
+
+
+class InvalidSettings(errors.HansaError):
+    """The user asked for something that cannot be."""
+
+
+class Controllers(StrEnum):
+    """What travels besides pods and the ConfigMaps and Secrets that they refer to."""
+
+    VOLUMES = "PVControllers"
+    RIGHTS = "RBACControllers"
+    SERVICES = "ServiceControllers"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a cluster's credentials are: in a kubeconfig, or without one wherever kubectl would look."""
+
+    kubeconfig: Path | None = None
+    context: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Lower:
+    """One lower cluster: how to reach it, the node that stands for it, and how its pods are translated."""
+
+    source: Source
+    node: NodeSettings
+    link: LinkSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """One upper cluster and its lower ones."""
+
+    upper: Source
+    lowers: tuple[Lower, ...]
+    controllers: frozenset[Controllers] = frozenset(Controllers)
+    excluded_namespaces: frozenset[str] = frozenset()
+    carries_system_services: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.lowers:
+            raise InvalidSettings("there is no lower cluster: name at least one")
+        _check_unique("lower cluster", [lower.node.lower for lower in self.lowers])
+        _check_unique("node", [lower.node.name for lower in self.lowers])
+
+
+def controllers(names: Iterable[str]) -> frozenset[Controllers]:
+    """Read names of controllers. A wrong one is refused: it would otherwise be noticed much later."""
+    asked = {name.strip() for name in names} - {""}
+    if unknown := sorted(asked - set(Controllers)):
+        raise InvalidSettings(f'there is no controller "{unknown[0]}": there are {", ".join(Controllers)}')
+    return frozenset(map(Controllers, asked))
+
+
+def node_of_environment(name: str, environment: Mapping[str, str], *, is_tainted: bool) -> NodeSettings:
+    """The node of tensile-kube's flags and variables. Its name, also if it is an address, is its cluster's as well."""
+    return NodeSettings(
+        name,
+        name,
+        labels=node_settings.extra_label(environment),
+        taint=node_settings.provider_taint(PROVIDER, environment) if is_tainted else None,
+        internal_ip=environment.get("VKUBELET_POD_IP") or (name if node_settings.is_address(name) else ""),
+        external_ip=environment.get("VKUBELET_EXTERNAL_POD_IP", ""),
+        port=_port(environment.get("KUBELET_PORT", "")),
+    )
+
+
+def link(
+    node: NodeSettings,
+    *,
+    upper_address: str = "",
+    ignored_labels: Iterable[str] = IGNORED_LABELS,
+    scheduler: str = "",
+    keeps_priority_class: bool = False,
+) -> LinkSettings:
+    """What the translations know of the way to the cluster behind a node."""
+    host, port = _host_and_port(upper_address)
+    return LinkSettings(
+        node=node.name,
+        node_labels={
+            keys.VIRTUAL_KUBELET_TYPE: "virtual-kubelet",
+            "kubernetes.io/hostname": node.name,
+            "kubernetes.io/role": "agent",
+            view.VIRTUAL_NODE: "true",
+            **node.labels,
+        },
+        taint=node.taint.key if node.taint else keys.PROVIDER_TAINT,
+        ignored_labels=frozenset(ignored_labels),
+        scheduler=scheduler,
+        keeps_priority_class=keeps_priority_class,
+        api_host=host,
+        api_port=port,
+    )
+
+
+def taint(text: str) -> tolerations.Taint:
+    """Read kubectl's form, key[=value]:effect."""
+    rest, colon, effect = text.rpartition(":")
+    key, _, value = rest.partition("=")
+    if not colon or not key:
+        raise InvalidSettings(f'taint "{text}" is not of the form key=value:effect')
+    if effect not in list(tolerations.Effect):
+        raise InvalidSettings(f'taint "{text}" has an unknown effect: there are {", ".join(tolerations.Effect)}')
+    return tolerations.Taint(key, value, effect)
+
+
+def _port(text: str) -> int:
+    if not text:
+        return 0
+    if not text.isdecimal() or not 0 < int(text) < 65536:
+        raise InvalidSettings(f'KUBELET_PORT is "{text}", but must be a port')
+    return int(text)
+
+
+def _host_and_port(text: str) -> tuple[str, str]:
+    """HOST, HOST:PORT or [ADDRESS]:PORT."""
+    host, colon, port = text.rpartition(":")
+    if not colon or text.endswith("]") or node_settings.is_address(text):
+        host, port = text, "443"
+    if not port.isdecimal():
+        raise InvalidSettings(f'"{text}" is not of the form HOST:PORT')
+    return host.strip("[]"), port
+
+
+def _check_unique(what: str, names: list[str]) -> None:
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise InvalidSettings(f"{what} {twice[0]} is there twice: give one of them another name")

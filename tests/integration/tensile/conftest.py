@@ -1,0 +1,65 @@
+"""The league of these tests: hansa above, hamburg and lubeck below, with one `hansa virtual-node` for both."""
+
+import pytest
+
+from hansa.local import ClusterSpec, NodeShape, ports
+from league import League, fresh_name, member
+
+FLUSH = {"kube-apiserver": ("--audit-log-batch-max-wait=200ms",)}
+
+
+@pytest.fixture(scope="session")
+async def clusters(fleet, kubectl):
+    """Three clusters without a program."""
+    shape = NodeShape(cpu="16", memory="64Gi")
+    names = ("league", "hamburg", "lubeck")
+    wishes = [
+        ClusterSpec(name, nodes=0 if name == "league" else 2, shape=shape, audit=True, lift_limits=True, flags=FLUSH)
+        for name in names
+    ]
+    return {made.name: member(made, kubectl) for made in await fleet.up(wishes)}
+
+
+@pytest.fixture(scope="session")
+async def shared_league(clusters, tmp_path_factory):
+    """The program over the clusters, for tests that leave it running."""
+    made = League(
+        clusters["league"],
+        {name: clusters[name] for name in ("hamburg", "lubeck")},
+        tmp_path_factory.mktemp("league"),
+        port=ports.choose(1, taken=(), seed="league")[0],
+    )
+    await made.start()
+    await made.ready()
+    yield made
+    await made.stop()
+
+
+@pytest.fixture
+async def league(shared_league, request):
+    """The running league; if a test fails, the program's last words are shown."""
+    if shared_league.program is None:
+        await shared_league.start()
+        await shared_league.ready()
+    offset = shared_league.log.stat().st_size
+    yield shared_league
+    if getattr(request.node, "has_failed", False):
+        print(shared_league.log.read_bytes()[offset:].decode()[-8000:])  # noqa: T201
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item):
+    report = yield
+    if report.when == "call":
+        item.has_failed = report.failed
+    return report
+
+
+@pytest.fixture
+async def upper_namespace(league):
+    """A fresh namespace above; what came of it below is removed with it."""
+    name = fresh_name()
+    await league.upper.kubectl("create", "namespace", name)
+    yield name
+    for one in (league.upper, *league.lowers.values()):
+        await one.kubectl("delete", "namespace", name, "--ignore-not-found", "--wait=false")

@@ -1,0 +1,90 @@
+"""A lower cluster that is away, or frozen, delays nobody else, loses nothing, and heals by itself."""
+
+import asyncio
+import json
+import signal
+import time
+
+import pytest
+
+from eventually import eventually
+from league import condition, deployment, pod
+
+NOTICED = 20.0  # seconds until a frozen lower cluster shows on its node; a kubelet's silence takes 50
+
+
+@pytest.fixture
+async def frozen_hamburg(league):
+    """hamburg's API server answers nothing, but its connections stay."""
+    server = league.lowers["hamburg"].cluster.process("kube-apiserver")
+    server.signal(signal.SIGSTOP)
+    yield server
+    server.signal(signal.SIGCONT)
+    await league.ready()
+
+
+async def test_a_frozen_lower_cluster_shows_on_its_node_and_delays_no_other(league, upper_namespace, frozen_hamburg):
+    await league.upper.kubectl("-n", upper_namespace, "create", "-f", "-", stdin=json.dumps(pod("here", on="hamburg")))
+    began = time.monotonic()
+    for n in range(5):
+        await league.upper.kubectl(
+            "-n", upper_namespace, "create", "-f", "-", stdin=json.dumps(pod(f"there-{n}", on="lubeck"))
+        )
+    for n in range(5):
+        await league.phase(upper_namespace, f"there-{n}", within=5)
+    assert time.monotonic() - began < 10
+
+    async def told():
+        ready = condition(await league.upper.find("node", "vn-hamburg"), "Ready")
+        assert ready["status"] == "False", ready
+        return ready["reason"] == "LowerClusterUnreachable" and ready["message"]
+
+    await eventually(told, within=NOTICED)
+    assert condition(await league.upper.find("node", "vn-lubeck"), "Ready")["status"] == "True"
+    frozen_hamburg.signal(signal.SIGCONT)
+    await league.ready()
+    await league.phase(upper_namespace, "here")
+
+
+async def test_pods_stay_through_an_outage_and_go_on_after_it(league, upper_namespace):
+    kube, hamburg = league.upper.kubectl, league.lowers["hamburg"]
+    await kube("-n", upper_namespace, "apply", "-f", "-", stdin=json.dumps(deployment("web", 3, on="hamburg")))
+    await kube("-n", upper_namespace, "rollout", "status", "deployment/web", "--timeout", "60s")
+    before = {one["metadata"]["uid"] for one in await league.upper.all("pods", namespace=upper_namespace)}
+    server = hamburg.cluster.process("kube-apiserver")
+    server.signal(signal.SIGSTOP)
+    try:
+        await eventually(lambda: _is_not_ready(league), within=NOTICED)
+        [doomed, *_] = await league.upper.all("pods", namespace=upper_namespace)
+        await kube("-n", upper_namespace, "delete", "pod", doomed["metadata"]["name"], "--wait=false")
+        await asyncio.sleep(1)  # nothing may happen, and nothing can be waited for
+        during = {one["metadata"]["uid"] for one in await league.upper.all("pods", namespace=upper_namespace)}
+        assert before <= during, "no pod ends because its cluster is not seen"
+    finally:
+        server.signal(signal.SIGCONT)
+    await league.ready()
+    await league.gone(league.upper, "pod", doomed["metadata"]["name"], namespace=upper_namespace)
+    await kube("-n", upper_namespace, "rollout", "status", "deployment/web", "--timeout", "60s")
+    after = {one["metadata"]["uid"] for one in await league.upper.all("pods", namespace=upper_namespace)}
+    assert before - {doomed["metadata"]["uid"]} <= after
+
+
+async def _is_not_ready(league):
+    return condition(await league.upper.find("node", "vn-hamburg"), "Ready")["status"] == "False"
+
+
+async def test_a_lower_cluster_that_is_away_at_the_start_joins_later(league, upper_namespace):
+    await league.stop()
+    server = league.lowers["hamburg"].cluster.process("kube-apiserver")
+    server.signal(signal.SIGSTOP)
+    try:
+        await league.start()
+        await league.upper.kubectl(
+            "-n", upper_namespace, "create", "-f", "-", stdin=json.dumps(pod("there", on="lubeck"))
+        )
+        await league.phase(upper_namespace, "there")
+    finally:
+        server.signal(signal.SIGCONT)
+    await league.upper.kubectl("-n", upper_namespace, "create", "-f", "-", stdin=json.dumps(pod("here", on="hamburg")))
+    await league.ready()
+    await league.phase(upper_namespace, "here")
