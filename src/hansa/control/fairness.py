@@ -91,8 +91,11 @@ class Lanes(Generic[K]):
             self._now = 0.0
 
     def _line_up(self, lane: Lane[K]) -> None:
-        if lane.in_line or not lane.keys or lane.busy >= self._width:
+        if lane.in_line or not lane.keys:
             return
         lane.start = max(lane.start, self._now - self._credit)
+        # A backlog, which has used up its credit, gets half: the other half of the CPU is for who comes next.
+        if lane.busy >= (self._width if lane.start < self._now else max(1, self._width // 2)):
+            return
         lane.in_line = True
         heapq.heappush(self._line, (lane.start, next(self._sequence), lane))

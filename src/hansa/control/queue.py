@@ -13,6 +13,8 @@ from hansa.control import delays, fairness
 from hansa.runtime import backoff, clock, errors, metrics
 
 K = TypeVar("K", bound=Hashable)
+# Keys of a group in work at once, half of it for a backlog: fewer would make a small group itself wait.
+WIDTH = 16
 RETRIES = backoff.Backoff(first=0.005, factor=2.0, most=300.0, jitter=0.1)
 
 
@@ -29,7 +31,7 @@ class Queue(Generic[K]):
         group: Callable[[K], Hashable] = lambda _: "",
         weight: Callable[[Hashable], float] = lambda _: 1.0,
         retries: backoff.Backoff = RETRIES,
-        width: int = 16,
+        width: int = WIDTH,
         credit: float = 16.0,
     ) -> None:
         self.name = name

@@ -79,6 +79,25 @@ def test_a_group_has_at_most_its_width_in_work_and_goes_on_when_one_is_released(
     assert not queue.is_ready
 
 
+def test_a_backlog_has_half_the_width_and_a_newcomer_beside_it_all_of_its_own():
+    queue = lanes(width=4)
+    fill(queue, "greedy", 100)
+    serve(queue, 20)
+    held = [queue.pop() for _ in range(2)]
+    assert not queue.is_ready
+    fill(queue, "small", 4)
+    assert [queue.pop()[0] for _ in range(4)] == ["small"] * 4
+    assert not queue.is_ready
+    queue.release(held[0])
+    assert queue.pop()[0] == "greedy"
+
+
+def test_a_backlog_goes_on_even_if_the_width_is_one():
+    queue = lanes(width=1)
+    fill(queue, "greedy", 50)
+    assert serve(queue, 50) == ["greedy"] * 50
+
+
 def test_a_weight_that_changes_counts_from_the_next_key_on():
     weights = {"a": 1.0, "b": 1.0}
     queue = lanes(weights)

@@ -27,7 +27,7 @@ class QueueMachine(RuleBasedStateMachine):
         self.runner = asyncio.Runner(loop_factory=simulation.SimulatedLoop)
         self.world = simulation.World()
         self.dirty, self.working, self.due = set(), set(), {}
-        self.queue = make(self.world, width=WIDTH)
+        self.queue = make(self.world, width=WIDTH, credit=10**6)  # never a backlog: the width stays
 
     def do(self, coroutine):
         return self.runner.run(coroutine)
