@@ -6,7 +6,7 @@
 from typing import Final
 
 from hansa.model.translation import marking
-from hansa.model.translation.pod import access, constraints, fields, following, labels, spec, volumes
+from hansa.model.translation.pod import access, constraints, fields, following, labels, relations, spec, volumes
 
 DOWN: Final = (
     marking.leave_notes_behind,
@@ -17,6 +17,7 @@ DOWN: Final = (
         fields.choose_scheduler,
         fields.choose_priority_class,
         constraints.restore_constraints,
+        relations.settle_label_keys,
         volumes.claim_ephemeral_volumes,
         access.share_tokens,
         access.rename_root_ca,
