@@ -7,6 +7,7 @@ import logging
 import random as randomness
 
 from hansa.control import controller, informer, queue, store
+from hansa.kube import errors as api_errors
 from hansa.kube import resources
 from hansa.kube.client import Client
 from hansa.nodes import view, virtual_node
@@ -64,7 +65,7 @@ class VirtualNodes:
             # Under churn one timer stands for all changes until the next status may be written.
             changed=lambda: self._queue.add_after(name, pace.rest(self._clock.now())),
             clock=self._clock,
-            patience=self._timing.first_list,
+            patience=self._timing.first_facts,
         )
         self._nodes[name] = VirtualNode(
             follower, self._client, pace=pace, timing=self._timing, clock=self._clock, writes=self._writes
@@ -114,10 +115,11 @@ class VirtualNodes:
             return controller.Done()
         try:
             wait = await node.turn(self._store)
-        except NotOurs as error:
+        except (NotOurs, api_errors.Forbidden, api_errors.Invalid) as error:
+            # Somebody has to do something about it; and a server that starts refuses what it will allow in a moment.
             if self._refusals.get(name) != str(error):
                 log.error("a virtual node is refused", extra={"error": str(error)})
             self._refusals[name] = str(error)
-            return controller.After(self._timing.refused)
+            return controller.After(self._timing.renew)
         self._refusals.pop(name, None)
         return controller.After(wait)

@@ -38,7 +38,7 @@ class Lower(Protocol):
 class Follower:
     """The facts of one virtual node, kept by listening; `changed` is called when they may have changed.
 
-    For the first lists of the lower cluster there are `patience` seconds; until then no trouble is told.
+    The first lists and the version have `patience` seconds to come; until then no trouble is told.
     """
 
     def __init__(
@@ -69,13 +69,12 @@ class Follower:
         )
 
     def facts(self) -> Facts | None:
-        """All that is known now; None while the first lists may still come."""
-        trouble = self._trouble()
-        if trouble and not self._is_listed and self._clock.now() < self._until:
+        """All that is known now; None while the first of it may still come."""
+        if not self._is_complete and self._clock.now() < self._until:
             return None
         if self._landscape is None:
             self._landscape = facts.survey(self._capacity.grounds())
-        return Facts(self.settings, self._capacity.totals(), self._landscape, self._lower.version, trouble)
+        return Facts(self.settings, self._capacity.totals(), self._landscape, self._lower.version, self._trouble())
 
     def close(self) -> None:
         """Listen no more."""
@@ -83,8 +82,9 @@ class Follower:
             end()
 
     @property
-    def _is_listed(self) -> bool:
-        return self._lower.nodes.knowledge.is_complete and self._lower.pods.knowledge.is_complete
+    def _is_complete(self) -> bool:
+        lower = self._lower
+        return bool(lower.version) and lower.nodes.knowledge.is_complete and lower.pods.knowledge.is_complete
 
     def _trouble(self) -> Trouble | None:
         if self._lower.trouble:

@@ -15,8 +15,7 @@ class Timing:
     renew: float = 10.0  # from one renewal to the next
     report: float = 300.0  # at most from one status to the next, also when nothing changes
     pause: float = 1.0  # at least from one status to the next, whatever changes
-    first_list: float = 10.0  # for the first lists of a lower cluster, before their absence is told as a trouble
-    refused: float = 60.0  # from one try to the next while a stranger has the name
+    first_facts: float = 10.0  # for a lower cluster to be listed, before its silence is told as a trouble
 
 
 class Pace:

@@ -11,13 +11,14 @@ from typing import Any
 import hansa
 from hansa.kube import quantity, tolerations
 from hansa.kube.objects import Object
-from hansa.model import capacity, diff, keys
+from hansa.model import capacity, keys
 from hansa.nodes.facts import ARCH, OS, PRESSURES, Facts
 from hansa.nodes.settings import Settings
 
 VIRTUAL_NODE = "hansa.dev/virtual-node"  # label, "true" on every node of ours
 LOWER = "hansa.dev/lower"  # annotation: the lower cluster that a node stands for
-TAINT = "hansa.dev/taint"  # annotation: the taint that we put; one that a user took away afterwards stays away
+LABELS = "hansa.dev/node-labels"  # annotation: the keys of the labels that we put; all others are somebody else's
+TAINT = "hansa.dev/node-taint"  # annotation: the taint that we put; one that a user took away afterwards stays away
 SELECTOR = f"{VIRTUAL_NODE}=true"
 
 _CALM = {  # the reasons that kubelets give
@@ -83,19 +84,40 @@ def _metadata(facts: Facts) -> dict[str, dict[str, str]]:
         **settings.labels,
         VIRTUAL_NODE: "true",
     }
-    annotations = {LOWER: settings.lower, **({TAINT: str(settings.taint)} if settings.taint else {})}
-    return {"labels": labels, "annotations": {**annotations, keys.CARRIED: ",".join(sorted({*labels, *annotations}))}}
+    annotations = {
+        LOWER: settings.lower,
+        LABELS: ",".join(sorted(labels)),
+        TAINT: str(settings.taint or ""),
+    }
+    return {"labels": labels, "annotations": annotations}
 
 
 def _node_patch(have: Object, facts: Facts) -> dict[str, Any]:
-    patch = diff.metadata_patch(have, have.with_metadata(**_metadata(facts)))
-    put, taint = have.annotations.get(TAINT, ""), facts.settings.taint
-    if put == str(taint or ""):
-        return patch
-    there = have.spec.get("taints") or []
-    others = [one for one in there if _spelled(one) != put and not (taint and _is_same(one, taint))]
-    metadata = {**patch.get("metadata", {}), "resourceVersion": have.version}  # the list is replaced as a whole
-    return {"metadata": metadata, "spec": {"taints": [*others, *([_plain(taint)] if taint else [])]}}
+    want, put = _metadata(facts), have.annotations.get(LABELS, "").split(",")
+    outdated: dict[str, str | None] = {key: None for key in have.labels if key in put and key not in want["labels"]}
+    patch: dict[str, Any] = {
+        "labels": outdated | _changed(have.labels, want["labels"]),
+        "annotations": _changed(have.annotations, want["annotations"]),
+    }
+    patch = {"metadata": {name: change for name, change in patch.items() if change}}
+    if TAINT in patch["metadata"].get("annotations", ()):
+        patch["metadata"]["resourceVersion"] = have.version  # the list of taints is replaced as a whole
+        patch["spec"] = {"taints": _taints(have, facts.settings.taint)}
+    return patch if patch["metadata"] else {}
+
+
+def _changed(have: Mapping[str, Any], want: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in want.items() if have.get(key) != value}
+
+
+def _taints(have: Object, wanted: tolerations.Taint | None) -> list[Any]:
+    """Ours in place of the one that we put before, and those of others."""
+    put = have.annotations.get(TAINT)
+    others = [one for one in have.spec.get("taints") or () if _spelled(one) != put]
+    if wanted is None:
+        return others
+    kept = [one for one in others if (one["key"], one.get("effect")) != (wanted.key, wanted.effect)]
+    return [*kept, _plain(wanted)]
 
 
 def _told(facts: Facts) -> dict[str, Any]:
@@ -126,7 +148,7 @@ def _status_patch(have: Mapping[str, Any], want: Mapping[str, Any]) -> dict[str,
         patch["addresses"] = [*want["addresses"], {"$patch": "replace"}]
     for name in ("daemonEndpoints", "nodeInfo"):
         former = have.get(name) or {}
-        if change := {key: value for key, value in want[name].items() if former.get(key) != value}:
+        if change := _changed(former, want[name]):
             patch[name] = change
     return patch
 
@@ -137,7 +159,7 @@ def _amounts_patch(have: Mapping[str, str], want: Mapping[str, str]) -> dict[str
 
 
 def _differ(one: str, other: str) -> bool:
-    return one != other and quantity.parse(one) != quantity.parse(other)
+    return one != other and quantity.parse(one).nano != quantity.parse(other).nano
 
 
 def _conditions(
@@ -182,7 +204,3 @@ def _plain(taint: tolerations.Taint) -> dict[str, str]:
 
 def _spelled(taint: Mapping[str, Any]) -> str:
     return str(tolerations.Taint(taint["key"], taint.get("value", ""), taint.get("effect", "")))
-
-
-def _is_same(one: Mapping[str, Any], taint: tolerations.Taint) -> bool:
-    return (one["key"], one.get("effect", "")) == (taint.key, taint.effect)

@@ -1,0 +1,76 @@
+"""A process that serves virtual nodes, as tests need it: started, stopped and started again on real clusters."""
+
+import contextlib
+
+import msgspec
+
+from hansa.engine import cluster as engine_cluster
+from hansa.kube import resources
+from hansa.kube.client import Client
+from hansa.kube.credentials import kubeconfig
+from hansa.nodes import controller, lower
+from hansa.nodes.pace import Timing
+from machinery import QUICK, Machine
+
+AGENT = "hansa-virtual-nodes"  # how the process calls itself at the API servers
+BRISK = Timing(renew=0.5, report=3.0, pause=0.5, first_facts=3.0)
+
+
+@contextlib.asynccontextmanager
+async def serving(upper, below, *settings, timing=BRISK):
+    """Virtual nodes of one upper cluster over one lower cluster, for as long as the block lasts."""
+    async with (
+        Machine() as machine,
+        Client(kubeconfig.from_files(upper.kubeconfig), user_agent=AGENT, deadline=10) as client,
+        Client(kubeconfig.from_files(below.kubeconfig), user_agent=AGENT, deadline=10) as lower_client,
+    ):
+        member = engine_cluster.Cluster(
+            below.name, lower_client, supervisor=machine.supervisor, watch_patience=QUICK, **machine.injected()
+        )
+        informers = machine.informers(upper.name, client, watch_patience=QUICK)
+        upper_id = (await client.get(resources.NAMESPACES, "kube-system")).uid
+        nodes = controller.VirtualNodes(upper_id, client, informers=informers, timing=timing, **machine.injected())
+        below_it = lower.LowerCluster(member)
+        machine.supervisor.start("version", below_it.run)
+        for one in settings:
+            nodes.add(one, below_it)
+        running = machine.supervisor.start("virtual nodes", nodes.run)
+        try:
+            yield Served(nodes, below_it, upper_id)
+            nodes.drain()
+            await running
+        finally:
+            await below_it.close()
+            await member.close()
+            await informers.close()
+
+
+class Served(msgspec.Struct):
+    """What a test can reach of the process."""
+
+    nodes: controller.VirtualNodes
+    lower: lower.LowerCluster
+    upper_id: str
+
+
+class Audit:
+    """The requests of the process that an API server noted, from a moment on."""
+
+    def __init__(self, cluster):
+        self._path = cluster.log("audit")
+        self._from = self._path.stat().st_size
+
+    def requests(self):
+        """Verb, resource and name of each, in order; watches are noted when they end."""
+        with self._path.open("rb") as log:
+            log.seek(self._from)
+            lines = [line for line in log.read().splitlines(keepends=True) if line.endswith(b"\n")]
+        entries = [msgspec.json.decode(line) for line in lines]
+        return [
+            (entry["verb"], *_named(entry.get("objectRef", {}))) for entry in entries if entry.get("userAgent") == AGENT
+        ]
+
+
+def _named(ref):
+    resource = ref.get("resource", "")
+    return (f"{resource}/{ref['subresource']}" if "subresource" in ref else resource), ref.get("name", "")
