@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 import hansa
-from hansa.cli import local, webhook
+from hansa.cli import local, virtual_node, webhook
 from hansa.runtime.errors import HansaError
 
 INTERRUPTED = 128 + signal.SIGINT
@@ -39,6 +39,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     parser.set_defaults(loop_factory=None)
     local.add_to(commands)
+    virtual_node.add_to(commands)
     webhook.add_to(commands)
     return parser
 

@@ -1,0 +1,124 @@
+"""`hansa virtual-node`: nodes of an upper cluster, each of which stands for a lower cluster."""
+
+import argparse
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from hansa import app
+from hansa.cli import log_flags
+from hansa.modes import tensile_file, tensile_settings
+from hansa.modes.tensile_settings import IGNORED_LABELS, PROVIDER, Controllers, InvalidSettings, Lower, Settings, Source
+
+DEFAULT_NODE = "virtual-kubelet"
+EXAMPLES = """\
+examples:
+  hansa virtual-node --nodename vn1 --kubeconfig upper.kubeconfig --client-kubeconfig lower.kubeconfig
+  hansa virtual-node --config league.yaml
+
+variables: KUBELET_PORT, APISERVER_CERT_LOCATION, APISERVER_KEY_LOCATION, VKUBELET_POD_IP, VKUBELET_EXTERNAL_POD_IP,
+  VKUBELET_NODE_LABEL (key:value), VKUBELET_TAINT_KEY, VKUBELET_TAINT_VALUE, VKUBELET_TAINT_EFFECT
+"""
+
+
+def add_to(commands: Any) -> None:
+    """Add the subcommand."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "virtual-node",
+        help="run pods of one cluster in others, behind virtual nodes (tensile)",
+        description="Makes a node in the upper cluster that stands for a lower cluster: pods bound to it run there.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--config", type=Path, metavar="FILE", help="serve the lower clusters that a file describes")
+    _add_one_lower(parser.add_argument_group("one lower cluster, without --config"))
+    parser.add_argument("--metrics-addr", default="", metavar="HOST:PORT", help="serve /metrics, /healthz and /readyz")
+    parser.add_argument("--leader-elect", action="store_true", help="work only while no other process does")
+    parser.add_argument("--leader-elect-namespace", default="kube-system", metavar="NAMESPACE")
+    limits = parser.add_argument_group(
+        "accepted and not used", "Hansa has no rate limits of its own: it keeps to those of the servers."
+    )
+    for name in ("--kube-api-qps", "--kube-api-burst", "--client-qps", "--client-burst"):
+        limits.add_argument(name, type=int, metavar="N", help=argparse.SUPPRESS)
+    log_flags.add_to(parser)
+    parser.set_defaults(run=_run, loop_factory=app.new_loop)
+
+
+def _add_one_lower(group: Any) -> None:
+    names = ",".join(Controllers)
+    group.add_argument("--nodename", metavar="NAME", help=f"of the node (default $DEFAULTNODE_NAME or {DEFAULT_NODE})")
+    group.add_argument("--provider", default=PROVIDER, help="must be k8s, as it is without the flag")
+    group.add_argument("--kubeconfig", type=Path, metavar="FILE", help="of the upper cluster (default: as kubectl)")
+    group.add_argument("--client-kubeconfig", type=Path, metavar="FILE", help="of the lower cluster")
+    group.add_argument("--disable-taint", action="store_true", help="the node takes pods that don't tolerate it")
+    group.add_argument(
+        "--enable-controllers",
+        "--enableControllers",
+        default=names,
+        metavar="NAMES",
+        help=f"what travels besides pods (default {names})",
+    )
+    group.add_argument(
+        "--ignore-labels",
+        default=",".join(IGNORED_LABELS),
+        metavar="KEYS",
+        help="labels of pods that the lower cluster must not see (default %(default)s)",
+    )
+    group.add_argument("--upper-address", default="", metavar="HOST:PORT", help="where lower pods reach the upper API")
+    group.add_argument("--excluded-namespaces", default="", metavar="NAMES", help="whose pods and services stay above")
+    group.add_argument(
+        "--system-services", action="store_true", help="default/kubernetes and kube-system's travel, too"
+    )
+
+
+async def _run(arguments: argparse.Namespace) -> int:
+    log_flags.apply(arguments)
+    await app.virtual_node(
+        read(arguments, os.environ),
+        metrics_address=arguments.metrics_addr,
+        election_namespace=arguments.leader_elect_namespace if arguments.leader_elect else "",
+    )
+    return 0
+
+
+def read(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Settings:
+    """The settings that flags and variables say, or the file that they name."""
+    if arguments.provider != PROVIDER:
+        raise InvalidSettings(f'there is no provider "{arguments.provider}": lower clusters are of provider {PROVIDER}')
+    for variable in ("APISERVER_CERT_LOCATION", "APISERVER_KEY_LOCATION"):
+        _check_readable(variable, environment.get(variable, ""))
+    if arguments.config is not None:
+        if arguments.client_kubeconfig or arguments.nodename:
+            raise InvalidSettings("--config says which nodes there are: leave out --nodename and --client-kubeconfig")
+        return tensile_file.read(arguments.config)
+    if arguments.client_kubeconfig is None:
+        raise InvalidSettings("which lower cluster? Give --client-kubeconfig FILE, or --config FILE for several")
+    return _one_lower(arguments, environment)
+
+
+def _one_lower(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Settings:
+    name = arguments.nodename or environment.get("DEFAULTNODE_NAME") or DEFAULT_NODE
+    node = tensile_settings.node_of_environment(name, environment, is_tainted=not arguments.disable_taint)
+    link = tensile_settings.link(
+        node, upper_address=arguments.upper_address, ignored_labels=_names(arguments.ignore_labels)
+    )
+    return Settings(
+        upper=Source(arguments.kubeconfig),
+        lowers=(Lower(Source(arguments.client_kubeconfig), node, link),),
+        controllers=tensile_settings.controllers(_names(arguments.enable_controllers)),
+        excluded_namespaces=frozenset(_names(arguments.excluded_namespaces)),
+        carries_system_services=arguments.system_services,
+    )
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _check_readable(variable: str, path: str) -> None:
+    try:
+        if path:
+            Path(path).read_bytes()
+    except OSError as error:
+        raise InvalidSettings(f"cannot read {path}, named by {variable}: {error.strerror}") from None
