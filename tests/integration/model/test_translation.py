@@ -1,0 +1,331 @@
+"""What the translations make, shown to a real API server: it takes it, and afterwards there is nothing left to write.
+
+One cluster is both sides: the upper objects live in one namespace, the lower ones in another.
+"""
+
+import secrets
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, Self
+
+import pytest
+
+import golden_files
+from eventually import eventually
+from golden_files import Case
+from hansa.kube import errors, resources
+from hansa.kube.client import Client
+from hansa.kube.objects import Object
+from hansa.kube.resource import Resource
+from hansa.model import keys
+from hansa.model.mode import Mode, Part
+from hansa.model.pair import Key
+
+NOWHERE = {"example.com/no-node": "has-this"}
+TOKEN, VOLUME = "tensile/secret/of-a-service-account", "tensile/persistentvolume/of-a-claim"
+APART = {TOKEN, VOLUME}
+
+
+@pytest.fixture
+async def below(client: Client) -> AsyncIterator[str]:
+    """A namespace that stands for the one of that name in a lower cluster."""
+    name = f"below-{secrets.token_hex(4)}"
+    await client.create(resources.NAMESPACES, Object.of({"metadata": {"name": name}}))
+    yield name
+    await client.delete(resources.NAMESPACES, name)
+
+
+class Sides:
+    """An upper object and its lower one on a real API server."""
+
+    def __init__(self, client: Client, mode: Mode, resource: Resource, *, above: str, below: str) -> None:
+        self.client, self.mode, self.resource, self.above, self.below = client, mode, resource, above, below
+        self.rule, self.name = mode.rules[resource], ""
+
+    async def create(self, source: Object) -> Self:
+        """Create the upper object as a user would, and the lower one as the engine would."""
+        await prepare(self.client, self.above)
+        if self.resource != resources.SERVICE_ACCOUNTS:
+            await prepare(self.client, self.below)
+        self.name = source.name
+        upper = await existing(self.client, self.resource, creatable(source, self.above))  # the root CA is there
+        await self.client.create(self.resource, self.rule.at_birth(self.wanted(upper)))
+        return self
+
+    def wanted(self, upper: Object) -> Object:
+        key = Key(golden_files.LINK.upper, self.resource, *upper.key)
+        return self.mode.desired(upper, key, golden_files.LINK).with_metadata(namespace=self.below)
+
+    async def upper(self) -> Object:
+        return await self.client.get(self.resource, self.name, namespace=self.above)
+
+    async def lower(self) -> Object:
+        name = self.wanted(await self.upper()).name
+        return await self.client.get(self.resource, name, namespace=self.below)
+
+    async def change(self, patch: Mapping[str, Any], subresource: str = "") -> None:
+        """What a user does to the upper object."""
+        await self._write(await self.upper(), Part(patch, subresource))
+
+    async def down(self) -> list[Part]:
+        """Let the lower object follow; what was written."""
+        upper, lower = await self.upper(), await self.lower()
+        return [await self._write(lower, part) for part in self.rule.down_patches(lower, self.wanted(upper))]
+
+    async def up(self, told: Mapping[str, Any] | None = None) -> list[Part]:
+        """Let the lower object tell, or let it say this; what was written."""
+        upper, lower = await self.upper(), await self.lower()
+        lower = lower if told is None else lower.with_fields(status=told)
+        return [await self._write(upper, part) for part in self.rule.up_patches(upper, lower, golden_files.LINK)]
+
+    async def _write(self, obj: Object, part: Part) -> Part:
+        await self.client.patch(
+            self.resource, obj.name, part.patch, namespace=obj.namespace, subresource=part.subresource
+        )
+        return part
+
+
+@pytest.fixture
+def pod(client: Client, namespace: str, below: str) -> Sides:
+    return Sides(client, golden_files.TENSILE, resources.PODS, above=namespace, below=below)
+
+
+@pytest.mark.parametrize("case", [case for case in golden_files.cases() if str(case) not in APART], ids=str)
+async def test_the_server_takes_what_goes_down_and_nothing_is_left_to_follow(
+    client: Client, namespace: str, below: str, case: Case
+) -> None:
+    sides = Sides(client, case.mode, case.rule.resource, above=namespace, below=below)
+    await sides.create(case.source)
+    assert await sides.down() == []
+
+
+async def test_the_lower_cluster_leaves_a_copied_token_alone(client: Client, namespace: str, below: str) -> None:
+    sides = Sides(client, golden_files.TENSILE, resources.SECRETS, above=namespace, below=below)
+    await sides.create(Case(golden_files.ROOT / TOKEN).source)
+
+    async def agree() -> bool:
+        upper, lower = await sides.upper(), await sides.lower()
+        return "ca.crt" in upper.get("data") and upper.get("data") == lower.get("data") and not await sides.down()
+
+    async def follow() -> bool:
+        await sides.down()
+        return await agree()
+
+    await eventually(follow)  # the upper cluster fills the original in
+    assert (await sides.lower()).get("type") == "Opaque"
+
+
+PODS: dict[str, dict[str, Any]] = {
+    "spread by the keys of labels": {
+        "topologySpreadConstraints": [
+            {
+                "maxSkew": 1,
+                "topologyKey": "kubernetes.io/hostname",
+                "whenUnsatisfiable": "DoNotSchedule",
+                "labelSelector": {"matchLabels": {"app": "a"}},
+                "matchLabelKeys": ["version"],
+            }
+        ]
+    },
+    "attracted by the keys of labels": {
+        "affinity": {
+            "podAffinity": {
+                "preferredDuringSchedulingIgnoredDuringExecution": [
+                    {
+                        "weight": 1,
+                        "podAffinityTerm": {
+                            "topologyKey": "zone",
+                            "labelSelector": {"matchLabels": {"app": "a"}},
+                            "matchLabelKeys": ["version"],
+                            "mismatchLabelKeys": ["tenant"],
+                        },
+                    }
+                ]
+            }
+        }
+    },
+    "of a runtime class with overhead": {"runtimeClassName": "heavy"},
+    "of a system class": {"priorityClassName": "system-cluster-critical"},
+    "on the network of its host": {"hostNetwork": True, "hostPID": True, "dnsPolicy": "ClusterFirstWithHostNet"},
+    "with users of its own": {"hostUsers": False, "securityContext": {"runAsUser": 7, "fsGroup": 8}},
+    "for an operating system": {"os": {"name": "linux"}},
+    "with devices": {
+        "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "gpus"}],
+        "containers": [{"name": "main", "image": "none", "resources": {"claims": [{"name": "gpu"}]}}],
+    },
+    "with a deadline": {"activeDeadlineSeconds": 60, "terminationGracePeriodSeconds": 0, "restartPolicy": "Never"},
+}
+
+
+@pytest.mark.parametrize("name", PODS)
+async def test_pods_of_every_sort_are_taken(client: Client, pod: Sides, name: str) -> None:
+    heavy = {"metadata": {"name": "heavy"}, "handler": "heavy", "overhead": {"podFixed": {"cpu": "1"}}}
+    await existing(client, resources.RUNTIME_CLASSES, Object.of(heavy))
+    spec = {"containers": [{"name": "main", "image": "none"}], "nodeName": "vn1"} | PODS[name]
+    metadata = {"name": "pod", "labels": {"app": "a", "version": "1", "tenant": "t"}}
+    await pod.create(Object.of({"metadata": metadata, "spec": spec}))
+    assert await pod.down() == []
+
+
+async def test_all_that_a_pod_may_change_follows(pod: Sides) -> None:
+    size = {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"cpu": "2"}}
+    containers = [{"name": "main", "image": "none", "resources": size}, {"name": "other", "image": "none"}]
+    sidecars = [{"name": "first", "image": "none"}, {"name": "proxy", "image": "none", "restartPolicy": "Always"}]
+    spec = {"nodeName": "vn1", "nodeSelector": NOWHERE, "containers": containers, "initContainers": sidecars}
+    await pod.create(Object.of({"metadata": {"name": "pod", "labels": {"a": "1", "b": "1"}}, "spec": spec}))
+
+    now = (await pod.upper()).spec
+    now["containers"][0]["image"], now["initContainers"][1]["image"] = "newer", "newer"
+    added = {"key": "late", "operator": "Exists"}
+    shorter = [one | {"tolerationSeconds": 5} for one in now["tolerations"]]
+    changed = {name: now[name] for name in ("containers", "initContainers")}
+    await pod.change(
+        {
+            "metadata": {"labels": {"a": "2", "b": None}, "annotations": {"c": "3"}},
+            "spec": changed | {"activeDeadlineSeconds": 900, "tolerations": [*shorter, added]},
+        }
+    )
+    bigger = {"requests": {"cpu": "1500m", "memory": "2Gi"}, "limits": {"cpu": "3"}}
+    now["containers"][0]["resources"] = bigger
+    now["initContainers"][1]["resources"] = {"requests": {"cpu": "10m"}}
+    await pod.change({"spec": changed}, "resize")
+    await pod.change({"spec": {"ephemeralContainers": [{"name": "look", "image": "none"}]}}, "ephemeralcontainers")
+
+    assert [part.subresource for part in await pod.down()] == ["", "resize", "ephemeralcontainers"]
+    assert await pod.down() == []
+    upper, lower = await pod.upper(), await pod.lower()
+    for field in ("activeDeadlineSeconds", "tolerations"):
+        assert lower.spec[field] == upper.spec[field], field
+    for field in ("containers", "initContainers", "ephemeralContainers"):
+        for theirs, ours in zip(upper.spec[field], lower.spec[field], strict=True):
+            assert (ours["image"], ours["resources"]) == (theirs["image"], theirs["resources"])
+    assert (lower.labels["a"], lower.labels.get("b"), lower.annotations["c"]) == ("2", None, "3")
+
+
+async def test_a_status_comes_up_in_one_write_and_is_not_written_again(pod: Sides) -> None:
+    spec = {"nodeName": "vn1", "containers": [{"name": "main", "image": "none"}]}
+    await pod.create(Object.of({"metadata": {"name": "pod"}, "spec": spec}))
+
+    async def runs() -> bool:
+        return (await pod.lower()).status.get("phase") == "Running"
+
+    await eventually(runs)
+    mine = {"type": "example.com/mine", "status": "True", "observedGeneration": 1}
+    scheduled = {"type": "PodScheduled", "status": "True", "observedGeneration": 1}
+    await pod.change({"status": {"conditions": [mine, scheduled]}}, "status")
+    assert len(await pod.up()) == 1
+    assert await pod.up() == []
+    upper, lower = await pod.upper(), await pod.lower()
+    assert upper.annotations[keys.LOWER_UID] == lower.uid
+    for field in ("phase", "podIP", "podIPs", "hostIP", "hostIPs", "startTime", "containerStatuses"):
+        assert upper.status.get(field) == lower.status.get(field), field
+    told = {one["type"]: one["status"] for one in upper.status["conditions"]}
+    assert told == {one["type"]: one["status"] for one in lower.status["conditions"]} | {"example.com/mine": "True"}
+
+
+async def test_a_service_follows_and_keeps_what_was_allotted_below(client: Client, namespace: str, below: str) -> None:
+    service = Sides(client, golden_files.TENSILE, resources.SERVICES, above=namespace, below=below)
+    ports = [{"name": "a", "port": 80, "targetPort": 8080}, {"name": "b", "port": 81}]
+    spec = {"type": "NodePort", "ports": ports, "selector": {"app": "a"}}
+    await service.create(Object.of({"metadata": {"name": "door"}, "spec": spec}))
+    before = (await service.lower()).spec
+
+    await service.change({"spec": {"ports": [ports[0] | {"targetPort": 9090}, {"name": "c", "port": 82}]}})
+    await follows(service)
+    after = (await service.lower()).spec
+    assert (after["clusterIP"], after["ports"][0]["nodePort"]) == (before["clusterIP"], before["ports"][0]["nodePort"])
+    assert [(port["name"], port["targetPort"]) for port in after["ports"]] == [("a", 9090), ("c", 82)]
+
+    await service.change({"spec": {"sessionAffinity": "ClientIP", "internalTrafficPolicy": "Local"}})
+    await follows(service)
+    assert (await service.lower()).spec["sessionAffinityConfig"] == {"clientIP": {"timeoutSeconds": 10800}}
+    await service.change({"spec": {"sessionAffinity": "None", "sessionAffinityConfig": None}})
+    await follows(service)
+
+    await service.change({"spec": {"type": "LoadBalancer"}})
+    await follows(service)
+    assert (await service.lower()).spec["type"] == "ClusterIP"
+    assert "nodePort" not in (await service.lower()).spec["ports"][0]
+
+
+async def test_a_service_may_become_a_name_of_somewhere_else_and_come_back(
+    client: Client, namespace: str, below: str
+) -> None:
+    service = Sides(client, golden_files.TENSILE, resources.SERVICES, above=namespace, below=below)
+    await service.create(Object.of({"metadata": {"name": "away"}, "spec": {"ports": [{"port": 80}]}}))
+    await service.change({"spec": {"type": "ExternalName", "externalName": "example.com", "clusterIP": None}})
+    await follows(service)
+    lower = (await service.lower()).spec
+    assert (lower["externalName"], lower.get("clusterIP")) == ("example.com", None)
+    await service.change({"spec": {"type": "ClusterIP", "externalName": None}})
+    await follows(service)
+    assert (await service.lower()).spec["clusterIP"]
+
+
+async def test_a_volume_that_came_up_binds_its_claim_and_names_its_node(
+    client: Client, namespace: str, below: str
+) -> None:
+    waits = {"provisioner": "example.com/none", "volumeBindingMode": "WaitForFirstConsumer"}
+    await existing(client, resources.STORAGE_CLASSES, Object.of({"metadata": {"name": "fast"}, **waits}))
+    claim = Sides(client, golden_files.TENSILE, resources.PERSISTENT_VOLUME_CLAIMS, above=namespace, below=below)
+    size = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    await claim.create(Object.of({"metadata": {"name": "data"}, "spec": {"storageClassName": "fast", **size}}))
+    assert await claim.up() == []
+
+    case = Case(golden_files.ROOT / VOLUME)
+    name = f"volume-{secrets.token_hex(4)}"
+    original = case.source.with_metadata(name=name)
+    bound = original.spec["claimRef"] | {"namespace": namespace}
+    original = original.with_fields(spec=original.spec | {"claimRef": bound})
+    copy = await client.create(resources.PERSISTENT_VOLUMES, case.desired(original))
+    try:
+        assert list(case.rule.down_patches(copy, case.desired(original))) == []
+
+        async def is_bound() -> bool:
+            return (await claim.upper()).status.get("phase") == "Bound"
+
+        await eventually(is_bound)
+        told = {"phase": "Bound", "capacity": {"storage": "2Gi"}, "accessModes": ["ReadWriteOnce"]}
+        assert [part.subresource for part in await claim.up(told)] == ["", "status"]
+        assert await claim.up(told) == []
+        upper = await claim.upper()
+        assert (upper.annotations[keys.SELECTED_NODE], upper.spec["volumeName"]) == ("vn1", name)
+        assert upper.status["capacity"] == {"storage": "2Gi"}
+    finally:
+        await client.delete(resources.PERSISTENT_VOLUMES, name)
+
+
+async def follows(sides: Sides) -> None:
+    """One patch is enough."""
+    assert len(await sides.down()) <= 1
+    assert await sides.down() == []
+
+
+async def prepare(client: Client, *namespaces: str) -> None:
+    """What the golden files name and the server looks for; it adds default accounts only a moment later."""
+    for namespace in namespaces:
+        for name in ("default", "web", "vault", "robot"):
+            account = Object.of({"metadata": {"name": name, "namespace": namespace}})
+            await existing(client, resources.SERVICE_ACCOUNTS, account)
+    await existing(client, resources.PRIORITY_CLASSES, Object.of({"metadata": {"name": "high"}, "value": 1000}))
+
+
+async def existing(client: Client, resource: Resource, obj: Object) -> Object:
+    try:
+        return await client.create(resource, obj)
+    except errors.AlreadyExists:
+        return await client.get(resource, obj.name, namespace=obj.namespace)
+
+
+def creatable(obj: Object, namespace: str) -> Object:
+    """What a user would write to get this object: without what the server fills in."""
+    notes = {name: value for name, value in obj.annotations.items() if not name.endswith(".uid")}
+    plain = obj.with_metadata(
+        annotations=notes, uid="", resource_version="", owner_references=(), finalizers=(), namespace=namespace
+    )
+    allotted = {"clusterIPs", "ephemeralContainers", "priority", "healthCheckNodePort", "ipFamilies", "ipFamilyPolicy"}
+    spec = {name: value for name, value in plain.spec.items() if name not in allotted}
+    if spec.get("clusterIP", "None") != "None":
+        del spec["clusterIP"]
+    if spec.get("type") in ("NodePort", "LoadBalancer"):
+        spec["ports"] = [{n: v for n, v in port.items() if n != "nodePort"} for port in spec["ports"]]
+    return plain.with_fields(spec=spec or None, status=None)
