@@ -1,0 +1,137 @@
+"""tensile-kube's table: what travels, where to, and what its switches switch."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from hansa.kube import resources
+from hansa.kube.objects import Key as Place
+from hansa.kube.objects import Object
+from hansa.kube.resource import Resource
+from hansa.model import keys, stamp
+from hansa.model.mode import Mode
+from hansa.model.pair import Key, Link
+from hansa.model.placement import Facts, Intents
+from hansa.modes import tensile
+from hansa.modes.tensile_settings import Controllers, Lower, Settings, Source, link
+from hansa.nodes.settings import Settings as NodeSettings
+
+ALWAYS = {
+    resources.PODS,
+    resources.CONFIG_MAPS,
+    resources.SECRETS,
+    resources.SERVICE_ACCOUNTS,
+    resources.PERSISTENT_VOLUME_CLAIMS,
+}
+RIGHTS = {resources.ROLES, resources.ROLE_BINDINGS}
+SERVICES = {resources.SERVICES, resources.ENDPOINT_SLICES}
+NODE = NodeSettings("vn1", "a")
+
+
+def a_mode(**settings: Any) -> Mode:
+    return tensile.mode(Settings(Source(), (Lower(Source(), NODE, link(NODE)),), **settings))
+
+
+def placed(
+    mode: Mode, resource: Resource, place: Place, *, users: Mapping[Resource, str] | None = None, **fields: Any
+) -> Intents:
+    obj = Object.of({"metadata": {"namespace": place.namespace, "name": place.name}} | fields)
+    used = users or {}
+    facts = Facts(frozenset({"a", "b"}), {"vn1": "a"}, lambda of, _: frozenset(used.get(of, "")))
+    return mode.rules[resource].placement(obj, Key("up", resource, *place), facts)
+
+
+@pytest.mark.parametrize(
+    ("switched_on", "kinds"),
+    [
+        (set(Controllers), ALWAYS | RIGHTS | SERVICES),
+        ({Controllers.RIGHTS}, ALWAYS | RIGHTS),
+        ({Controllers.SERVICES}, ALWAYS | SERVICES),
+        (set(), ALWAYS),
+    ],
+)
+def test_controllers_switch_kinds(switched_on: set[Controllers], kinds: set[Resource]) -> None:
+    assert a_mode(controllers=frozenset(switched_on)).rules.keys() == kinds
+
+
+def test_claims_go_down_in_any_case_and_are_told_of_only_with_their_controllers() -> None:
+    def told(mode: Mode) -> list[Any]:
+        lower = Object.of({"metadata": {}, "status": {"phase": "Bound", "capacity": {"storage": "2Gi"}}})
+        upper = lower.with_fields(spec={"volumeName": "v"}, status={"phase": "Bound"})
+        rule = mode.rules[resources.PERSISTENT_VOLUME_CLAIMS]
+        return list(rule.up_patches(upper, lower, Link("up", "id", "a")))
+
+    assert told(a_mode())
+    assert not told(a_mode(controllers=frozenset()))
+
+
+def test_pods_are_where_their_node_stands_for_unless_their_namespace_is_excluded() -> None:
+    mode = a_mode(excluded_namespaces=frozenset({"kube-system"}))
+    assert placed(mode, resources.PODS, Place("shop", "web"), spec={"nodeName": "vn1"}) == {"a": 2}
+    assert placed(mode, resources.PODS, Place("shop", "web"), spec={"nodeName": "real"}) == {}
+    assert placed(mode, resources.PODS, Place("kube-system", "web"), spec={"nodeName": "vn1"}) == {}
+    assert placed(a_mode(), resources.PODS, Place("kube-system", "web"), spec={"nodeName": "vn1"}) == {"a": 2}
+
+
+@pytest.mark.parametrize("resource", sorted(ALWAYS - {resources.PODS} | {resources.ROLES}, key=str))
+def test_what_pods_refer_to_is_where_they_are(resource: Resource) -> None:
+    assert placed(a_mode(), resource, Place("shop", "web"), users={resource: "b"}) == {"b": 2}
+    assert placed(a_mode(), resource, Place("shop", "web")) == {}
+
+
+def test_grants_are_where_their_service_accounts_are_used() -> None:
+    users = {resources.SERVICE_ACCOUNTS: "b"}
+    subjects = [{"kind": "ServiceAccount", "name": "web"}]
+    granted = {"users": users, "subjects": subjects, "roleRef": {"kind": "Role", "name": "reader"}}
+    assert placed(a_mode(), resources.ROLE_BINDINGS, Place("shop", "readers"), **granted) == {"b": 2}
+    assert placed(a_mode(), resources.ROLE_BINDINGS, Place("shop", "readers"), users=users) == {}
+
+
+@pytest.mark.parametrize("resource", sorted(SERVICES, key=str))
+def test_services_are_everywhere_but_those_of_the_system_only_if_wanted(resource: Resource) -> None:
+    everywhere = {"a": 2, "b": 2}
+    system = Place("default", "kubernetes"), Place("kube-system", "kube-dns")
+    others = Place("default", "web"), Place("shop", "kubernetes")
+    mode = a_mode(excluded_namespaces=frozenset({"private"}))
+    assert [placed(mode, resource, place) for place in others] == [everywhere] * 2
+    assert [placed(mode, resource, place) for place in system] == [{}] * 2
+    assert placed(mode, resource, Place("private", "web")) == {}
+    assert [placed(a_mode(carries_system_services=True), resource, place) for place in system] == [everywhere] * 2
+
+
+def test_names_are_the_same_below_but_for_the_root_ca() -> None:
+    def below(resource: Resource, name: str, upper_id: str = "id") -> Place:
+        return a_mode().lower_place(Key("up", resource, "shop", name), Link("up", upper_id, "a"))
+
+    assert below(resources.PODS, "web") == Place("shop", "web")
+    ours = below(resources.CONFIG_MAPS, "kube-root-ca.crt")
+    assert ours.name != "kube-root-ca.crt"
+    assert ours != below(resources.CONFIG_MAPS, "kube-root-ca.crt", "another id")
+
+
+def test_a_volume_comes_up_when_a_claim_of_ours_has_it() -> None:
+    mode = tensile.volumes("id-of-up")
+    claims, volumes = (mode.rules[r] for r in (resources.PERSISTENT_VOLUME_CLAIMS, resources.PERSISTENT_VOLUMES))
+    key = Key("a", resources.PERSISTENT_VOLUME_CLAIMS, "shop", "data")
+    facts = Facts(frozenset({"up"}), {}, lambda *_: frozenset({"up"}))
+    claim = Object.of({"metadata": {"namespace": "shop", "name": "data"}, "spec": {"volumeName": "v1"}})
+    ours = stamp.put(claim, stamp.Origin("id-of-up", "u1", "shop", "data"))
+    another = stamp.put(claim, stamp.Origin("another", "u1", "shop", "data"))
+    assert [(one.resource, one.namespace, one.name) for one in claims.references(ours)] == [
+        (resources.PERSISTENT_VOLUMES, "", "v1")
+    ]
+    assert [claims.needs(one, key, facts) for one in (ours, claim, another)] == [{"up": 2}, {}, {}]
+    assert claims.placement(ours, key, facts) == {}, "the claim itself is above already"
+    assert volumes.placement(claim, Key("a", resources.PERSISTENT_VOLUMES, "", "v1"), facts) == {"up": 2}
+
+
+def test_copies_bear_the_words_that_users_know() -> None:
+    obj = Object.of({"apiVersion": "v1", "kind": "Any", "metadata": {"namespace": "shop", "name": "web"}, "spec": {}})
+    way = Link("up", "id-of-up", "a", link(NODE))
+    for resource in a_mode().rules:
+        copied = a_mode().desired(obj, Key("up", resource, "shop", "web"), way)
+        if resource == resources.PODS:
+            assert copied.labels[keys.VIRTUAL_POD] == "true"
+        else:
+            assert copied.annotations[keys.GLOBAL] == "true"
