@@ -147,8 +147,7 @@ def _status_patch(have: Mapping[str, Any], want: Mapping[str, Any]) -> dict[str,
     if have.get("addresses") != want["addresses"]:
         patch["addresses"] = [*want["addresses"], {"$patch": "replace"}]
     for name in ("daemonEndpoints", "nodeInfo"):
-        former = have.get(name) or {}
-        if change := _changed(former, want[name]):
+        if change := _changed(have.get(name) or {}, want[name]):
             patch[name] = change
     return patch
 

@@ -4,14 +4,19 @@ import asyncio
 import contextlib
 import dataclasses
 import itertools
+import re
 import signal
 import time
 
 import pytest
+import yaml
 
+import kube_files
 from eventually import eventually
 from hansa.kube import errors, resources
-from hansa.kube.client import PatchType
+from hansa.kube.client import Client, PatchType
+from hansa.kube.credentials import kubeconfig
+from hansa.kube.objects import Object
 from hansa.local import ClusterSpec, NodeShape, components
 from hansa.model import stamp
 from hansa.nodes import settings, virtual_node
@@ -138,21 +143,22 @@ async def test_a_virtual_node_offers_what_the_lower_cluster_has(clusters, upper,
     assert lease.metadata.owner_references[0].uid == one.uid
 
 
-async def test_kubectl_shows_it_as_a_node(clusters, upper, vn, kubectl):
-    async def run(*arguments):
-        path = str(clusters[0].kubeconfig)
-        process = await asyncio.create_subprocess_exec(
-            kubectl, "--kubeconfig", path, *arguments, stdout=asyncio.subprocess.PIPE
-        )
-        out, _ = await process.communicate()
-        return out.decode()
+async def run(kubectl, cluster, *arguments):
+    path = str(cluster.kubeconfig)
+    process = await asyncio.create_subprocess_exec(
+        kubectl, "--kubeconfig", path, *arguments, stdout=asyncio.subprocess.PIPE
+    )
+    out, _ = await process.communicate()
+    return out.decode()
 
+
+async def test_kubectl_shows_it_as_a_node(clusters, upper, vn, kubectl):
     async with serving(*clusters, vn):
         await told(upper, vn.name, **PLAIN)
-        row = (await run("get", "node", vn.name, "--no-headers", "-o", "wide")).split()
+        row = (await run(kubectl, clusters[0], "get", "node", vn.name, "--no-headers", "-o", "wide")).split()
         assert [row[1], row[2], row[4], row[5]] == ["Ready", "agent", "v1.35.8", "127.0.0.1"]
         assert "cluster vn-lower" in " ".join(row)
-        described = await run("describe", "node", vn.name)
+        described = await run(kubectl, clusters[0], "describe", "node", vn.name)
     assert "virtual-kubelet.io/provider=k8s:NoSchedule" in described
     assert "2 of 2 nodes of cluster vn-lower take pods" in described
     assert "HolderIdentity:  " + vn.name in described
@@ -188,6 +194,53 @@ async def test_it_follows_the_pods_of_others_and_not_its_own(clusters, upper, lo
         assert one.status["capacity"] == PLAIN
         await lower.delete(PODS, "theirs", namespace="default", grace=0)
         await told(upper, vn.name, cpu="63750m", memory="512Gi", pods="219")
+
+
+async def counted_by_scheduler(cluster, folder, pods):
+    """The requests of all pods as the scheduler itself tells them in its metrics: CPUs, and bytes."""
+    config = yaml.safe_load(cluster.kubeconfig.read_text())
+    entry = config["clusters"][0]["cluster"]
+    del entry["certificate-authority-data"]  # it signs its own certificate
+    entry["server"] = f"https://127.0.0.1:{cluster.record.ports[components.SCHEDULER]}"
+    entry["insecure-skip-tls-verify"] = True
+    path = kube_files.write(folder / "scheduler", config)
+    async with Client(kubeconfig.from_files(path), user_agent="test") as client:
+
+        async def seen():
+            answer = await client.request("GET", "/metrics/resources", accept="text/plain")
+            lines = re.findall(
+                r'kube_pod_resource_request{.*pod="(.+?)".*resource="(.+?)".*} (\S+)', answer.body.decode()
+            )
+            return lines if {pod for pod, _, _ in lines} >= set(pods) else None
+
+        lines = await eventually(seen)
+    return tuple(sum(float(number) for _, kind, number in lines if kind == name) for name in ("cpu", "memory"))
+
+
+async def test_pods_of_every_shape_are_counted_as_the_scheduler_counts_them(
+    clusters, upper, lower, vn, things, tmp_path
+):
+    heavy = {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": "heavy"}, "handler": "heavy"}
+    overhead = {"overhead": {"podFixed": {"cpu": "250m", "memory": "64Mi"}}}
+    steps = [container("a", cpu="3", memory="1Mi"), container("s", sidecar=True, cpu="2"), container("b", cpu="500m")]
+    shapes = [
+        {"containers": [container("a", cpu="100m", memory="1Gi"), container("b", memory="3M")]},
+        {"containers": [container(cpu="1", memory="1Gi")], "initContainers": steps},
+        {"containers": [container(cpu="300m")], "initContainers": steps[1:]},
+        {"runtimeClassName": "heavy"},
+        {"resources": {"requests": {"cpu": "7", "memory": "2Gi"}}, "containers": [container(cpu="1"), container("b")]},
+    ]
+    await lower.create(resources.RUNTIME_CLASSES, Object.of(heavy | overhead))
+    try:
+        for number, shape in enumerate(shapes):
+            await things(pod(f"shape-{number}", on="vn-lower-0", phase="Pending", **shape))
+        cpus, size = await counted_by_scheduler(clusters[1], tmp_path, [f"shape-{n}" for n in range(len(shapes))])
+        assert cpus == 13.85
+        left = {"cpu": f"{64_000 - round(cpus * 1000)}m", "memory": str((512 << 30) - int(size))}
+        async with serving(*clusters, vn):
+            await told(upper, vn.name, **left, pods="215")
+    finally:
+        await lower.delete(resources.RUNTIME_CLASSES, "heavy")
 
 
 async def test_our_pods_on_a_cordoned_node_take_no_room_on_the_others(clusters, upper, lower, vn, things):

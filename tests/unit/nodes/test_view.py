@@ -32,10 +32,6 @@ def conditions(one):
     return {c["type"]: c for c in one.status["conditions"]}
 
 
-def placed(name, **labels):
-    return node(name, labels={key.replace("_", "/"): value for key, value in labels.items()})
-
-
 FACTS = seen(node("n1"), node("n2"))
 MADE = view.manifest(FACTS, NOW).with_metadata(uid="1", resource_version="7")
 
