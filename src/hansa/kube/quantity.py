@@ -86,6 +86,9 @@ class Quantity(msgspec.Struct, frozen=True, eq=False, gc=False):
     def __eq__(self, other: object) -> bool:
         return self.nano == other.nano if isinstance(other, Quantity) else NotImplemented
 
+    def __ne__(self, other: object) -> bool:  # msgspec would compare the formats, too
+        return not self == other
+
     def __lt__(self, other: "Quantity") -> bool:
         return self.nano < other.nano
 

@@ -222,3 +222,9 @@ def test_values_round_up_as_kubernetes_does() -> None:
 def test_a_quantity_cannot_be_changed() -> None:
     with pytest.raises(AttributeError):
         quantity.ZERO.nano = 1  # type: ignore[misc]
+
+
+def test_the_same_amount_is_equal_however_it_is_written():
+    assert parse("16") == parse("16000m")
+    assert not parse("16") != parse("16000m")  # noqa: SIM202 - msgspec has an opinion of its own on "!="
+    assert parse("1Ki") != parse("1k")
