@@ -4,7 +4,7 @@ With the annotation `clusterSelector` these are the parked constraints. Without 
 speaks of the virtual node: the upper scheduler has seen to that already, and no node below could ever meet it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -19,29 +19,40 @@ from hansa.model.translation.settings import Settings
 
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
-_CONSTRAINTS: Final = ("nodeSelector", "affinity", "tolerations")
 
 
 def restore_constraints(spec: Spec, pod: Object, link: Link) -> Spec:
     """Put back what was parked in the annotation, or drop what was meant for the upper scheduler."""
     parked = _parked(pod.annotations.get(keys.CLUSTER_SELECTOR))
     wanted = _below(spec, settings.of(link)) if parked is None else _put_back(spec, parked)
-    others = {name: value for name, value in spec.items() if name not in _CONSTRAINTS}
+    others = {name: value for name, value in spec.items() if name not in wanted}
     return others | {name: value for name, value in wanted.items() if value}
 
 
-def _parked(text: str | None) -> Spec | None:
+class _Parked(msgspec.Struct, gc=False, rename="camel"):
+    """What may be parked. Whatever else an annotation says must not get into a spec."""
+
+    node_selector: dict[str, str] | None = None
+    affinity: dict[str, dict[str, Any]] | None = None
+    tolerations: list[dict[str, Any]] | None = None
+
+
+def _parked(text: str | None) -> _Parked | None:
     """What the annotation says; one that cannot be read says nothing."""
     try:
-        return None if text is None else msgspec.json.decode(text, type=dict[str, Any])
+        return None if text is None else msgspec.json.decode(text, type=_Parked)
     except msgspec.DecodeError:
         return None
 
 
-def _put_back(spec: Spec, parked: Spec) -> Spec:
+def _put_back(spec: Spec, parked: _Parked) -> Spec:
     """The parked constraints. How pods relate to each other is not parked, so it stays as the pod says it."""
-    affinity = {name: value for name, value in (spec.get("affinity") or {}).items() if name != "nodeAffinity"}
-    return {**parked, "affinity": affinity | (parked.get("affinity") or {})}
+    relations = {name: value for name, value in (spec.get("affinity") or {}).items() if name != "nodeAffinity"}
+    return {
+        "nodeSelector": parked.node_selector,
+        "affinity": relations | (parked.affinity or {}),
+        "tolerations": parked.tolerations,
+    }
 
 
 def _below(spec: Spec, known: Settings) -> Spec:
@@ -58,7 +69,8 @@ def _below(spec: Spec, known: Settings) -> Spec:
 def _node_affinity(affinity: Spec, known: Settings) -> Spec:
     left: Spec = {}
     terms = (affinity.get(_REQUIRED) or {}).get("nodeSelectorTerms") or ()
-    # One term that is met is enough; a term that is not met here never will be, since the pod stays here.
+    # One term that is met is enough, and one that is not met here never will be: the pod stays here. If none is, it
+    # was put here by name, against its own word.
     met = [rest for term in terms if (rest := _rest(term, known)) is not None]
     if met and all(met):
         left[_REQUIRED] = {"nodeSelectorTerms": met}
@@ -70,15 +82,15 @@ def _node_affinity(affinity: Spec, known: Settings) -> Spec:
 
 def _rest(term: Spec, known: Settings) -> Spec | None:
     """What a term demands of a node below, after what it demands of the virtual node; None if that is not met."""
-    expressions = term.get("matchExpressions") or ()
+    expressions, names = term.get("matchExpressions") or (), term.get("matchFields") or ()
     above = [one for one in expressions if one.get("key") in known.node_labels]
-    name = [{**one, "key": "metadata.name"} for one in term.get("matchFields") or ()]
-    if not (_holds(above, known.node_labels) and _holds(name, {"metadata.name": known.node})):
+    is_met = _holds(above, known.node_labels) and _holds(names, {"metadata.name": known.node})
+    if not is_met or not (expressions or names):  # a term that demands nothing is met by no node
         return None
     return {"matchExpressions": rest} if (rest := [one for one in expressions if one not in above]) else {}
 
 
-def _holds(expressions: Iterable[Spec], labels: Any) -> bool:
+def _holds(expressions: Iterable[Spec], labels: Mapping[str, str]) -> bool:
     operators = (*selectors.SET_BASED, selectors.Operator.GT, selectors.Operator.LT)
     try:
         read = msgspec.convert(list(expressions), list[selectors.Expression])

@@ -1,0 +1,96 @@
+"""What comes back from a lower pod, and what does not."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from translating import a_pod, created, patched, tell
+
+WHEN = "2026-05-01T10:00:00Z"
+TYPES = ["PodScheduled", "Initialized", "Ready", "ContainersReady", "PodResizeInProgress", "example.com/gate"]
+CONDITIONS = st.lists(
+    st.fixed_dictionaries(
+        {"type": st.sampled_from(TYPES), "status": st.sampled_from(["True", "False"])},
+        optional={"observedGeneration": st.just(1), "reason": st.just("Because")},
+    ),
+    unique_by=lambda one: one["type"],
+)
+STATUSES = st.fixed_dictionaries(
+    {"phase": st.sampled_from(["Pending", "Running", "Succeeded"])},
+    optional={
+        "conditions": CONDITIONS,
+        "podIP": st.just("10.0.0.1"),
+        "reason": st.just("Evicted"),
+        "containerStatuses": st.just([{"name": "main", "ready": True}]),
+        "qosClass": st.sampled_from(["Burstable", "BestEffort"]),
+        "nominatedNodeName": st.just("worker-1"),
+        "observedGeneration": st.sampled_from([1, 2]),
+    },
+)
+GATES = {"readinessGates": [{"conditionType": "example.com/gate"}]}
+
+
+@settings(deadline=None)
+@given(STATUSES, STATUSES, st.sampled_from([{}, GATES]))
+def test_one_write_is_enough(before: dict[str, Any], told: dict[str, Any], spec: dict[str, Any]) -> None:
+    upper = a_pod(spec, before)
+    lower = created(upper, told)
+    parts = tell(upper, lower)
+    assert len(parts) <= 1
+    assert tell(patched(upper, parts), lower) == []
+
+
+@settings(deadline=None)
+@given(STATUSES, STATUSES)
+def test_the_upper_cluster_keeps_what_is_its_own(before: dict[str, Any], told: dict[str, Any]) -> None:
+    upper = a_pod(status=before)
+    after = patched(upper, tell(upper, created(upper, told)))
+    for field in ("qosClass", "nominatedNodeName", "observedGeneration"):
+        assert after.status.get(field) == before.get(field)
+    assert after.spec == upper.spec
+    assert after.with_metadata(annotations={}).metadata == upper.metadata
+
+
+def test_the_write_also_notes_whose_status_it_is() -> None:
+    upper = a_pod(status={"phase": "Pending"})
+    [part] = tell(upper, created(upper, {"phase": "Pending"}))
+    assert part.subresource == "status"
+    assert part.patch == {"metadata": {"annotations": {"hansa.dev/lower-uid": "lower-uid"}}}
+
+
+def test_why_a_pod_is_not_scheduled_below_shows_above() -> None:
+    upper = a_pod(status={"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "True"}]})
+    stuck = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes"}
+    [part] = tell(upper, created(upper, {"phase": "Pending", "conditions": [stuck]}))
+    assert part.patch["status"] == {"conditions": [stuck]}
+
+
+def test_before_the_lower_pod_says_anything_the_upper_one_stays_scheduled() -> None:
+    upper = a_pod(status={"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "True"}]})
+    [part] = tell(upper, created(upper, {"phase": "Pending"}))
+    assert "status" not in part.patch
+
+
+def test_a_condition_of_the_kubelet_that_is_over_goes_and_one_of_somebody_else_stays() -> None:
+    mine = {"type": "example.com/mine", "status": "True"}
+    upper = a_pod(status={"conditions": [{"type": "PodResizeInProgress", "status": "True"}, mine]})
+    after = patched(upper, tell(upper, created(upper, {"conditions": [{"type": "Ready", "status": "True"}]})))
+    assert [one["type"] for one in after.status["conditions"]] == ["Ready", "example.com/mine"]
+
+
+@pytest.mark.parametrize(("gate", "ready"), [(None, "False"), ("False", "False"), ("True", "True")])
+def test_a_pod_is_ready_when_its_gates_are_open_above(gate: str | None, ready: str) -> None:
+    conditions = [] if gate is None else [{"type": "example.com/gate", "status": gate}]
+    upper = a_pod(GATES, {"conditions": conditions})
+    lower = created(upper, {"conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": WHEN}]})
+    assert "readinessGates" not in lower.spec
+    after = patched(upper, tell(upper, lower))
+    assert {one["type"]: one["status"] for one in after.status["conditions"]}["Ready"] == ready
+
+
+def test_a_finished_pod_does_not_run_again() -> None:
+    upper = a_pod(status={"phase": "Failed", "reason": "NodeLost"})
+    assert tell(upper, created(upper, {"phase": "Running"})) == []
+    assert tell(upper, created(upper, {"phase": "Failed", "reason": "Evicted"})) != []
