@@ -59,14 +59,34 @@ async def test_tolerations_that_come_late_follow_although_others_are_parked(leag
 
 
 async def test_a_resize_in_place_follows(league, upper_namespace):
-    small = container(resources={"requests": {"cpu": "100m"}})
-    await running(league, upper_namespace, pod("p", on="hamburg", containers=[small]))
+    small = {"requests": {"cpu": "100m"}}
+    await running(league, upper_namespace, pod("p", on="hamburg", containers=[container(resources=small)]))
+    # The API server lets a pod be resized only if its kubelet tells what its containers have; kwok does not.
+    await tell_below(
+        league, upper_namespace, "p", lambda status: status["containerStatuses"][0].update(resources=small)
+    )
+    await eventually(lambda: is_resizable(league, upper_namespace, "p"))
     patch = {"spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "200m"}}}]}}
     await league.upper.kubectl(
         "-n", upper_namespace, "patch", "pod", "p", "--subresource", "resize", "-p", json.dumps(patch)
     )
     await below(
         league, upper_namespace, "p", lambda one: one["spec"]["containers"][0]["resources"]["requests"]["cpu"] == "200m"
+    )
+
+
+async def is_resizable(league, namespace, name):
+    upper = await league.upper.find("pod", name, namespace=namespace)
+    return upper["status"]["containerStatuses"][0].get("resources")
+
+
+async def tell_below(league, namespace, name, change, cluster="hamburg"):
+    """Write a lower pod's status, as its kubelet would."""
+    lower = await league.lowers[cluster].find("pod", name, namespace=namespace)
+    change(lower["status"])
+    patch = json.dumps({"status": lower["status"]})
+    await league.lowers[cluster].kubectl(
+        "-n", namespace, "patch", "pod", name, "--subresource", "status", "--type=merge", "-p", patch
     )
 
 
@@ -136,6 +156,7 @@ async def test_a_finished_pod_never_runs_again(league, upper_namespace):
         "spec": {"template": {"spec": pod("x", on="hamburg", restartPolicy="Never")["spec"]}},
     }
     await league.upper.kubectl("-n", upper_namespace, "apply", "-f", "-", stdin=json.dumps(job))
+    await finish(league, upper_namespace)
     await league.upper.kubectl("-n", upper_namespace, "wait", "job/once", "--for=condition=Complete", "--timeout=60s")
     [done] = await league.upper.all("pods", namespace=upper_namespace)
     name = done["metadata"]["name"]
@@ -146,6 +167,26 @@ async def test_a_finished_pod_never_runs_again(league, upper_namespace):
     still = await league.upper.find("pod", name, namespace=upper_namespace)
     assert still["status"]["phase"] == "Succeeded"
     await league.upper.kubectl("-n", upper_namespace, "delete", "pod", name)
+
+
+async def finish(league, namespace):
+    """Let the only pod complete, as its kubelet would tell it; kwok completes only pods that a Job owns."""
+
+    async def is_running():
+        [found] = await league.upper.all("pods", namespace=namespace)
+        return found["status"].get("phase") == "Running" and found["metadata"]["name"]
+
+    def completed(status):
+        ended = {
+            "exitCode": 0,
+            "reason": "Completed",
+            "startedAt": status["startTime"],
+            "finishedAt": status["startTime"],
+        }
+        status["phase"] = "Succeeded"
+        status["containerStatuses"][0].update(ready=False, state={"terminated": ended})
+
+    await tell_below(league, namespace, await eventually(is_running), completed)
 
 
 async def test_what_was_deleted_while_the_program_was_away_is_carried_out_when_it_is_back(league, upper_namespace):
