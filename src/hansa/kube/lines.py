@@ -13,7 +13,7 @@ class Lines:
     async def batch(self) -> list[bytes]:
         """The next whole lines, without their newlines; empty at the end of the stream."""
         while data := await self._stream.read():
-            *lines, rest = data.split(b"\n")
+            lines, rest = _split(data)
             if lines:
                 lines[0] = b"".join((*self._rest, lines[0]))
                 self._rest = [rest]
@@ -24,3 +24,13 @@ class Lines:
     def rest(self) -> bytes:
         """What came after the last newline."""
         return b"".join(self._rest)
+
+
+def _split(data: bytes) -> tuple[list[bytes], bytes]:
+    """As bytes.split does, but many times faster on long lines: `find` looks at words, `split` at single bytes."""
+    lines: list[bytes] = []
+    start = 0
+    while (end := data.find(b"\n", start)) >= 0:
+        lines.append(data[start:end])
+        start = end + 1
+    return lines, data[start:]

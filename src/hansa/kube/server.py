@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from hansa.kube import errors, transport, tunnel
+from hansa.kube import errors, transport
 from hansa.kube.credentials import Credentials
 from hansa.kube.transport import Request, Response, Stream, Transport
 from hansa.kube.tunnel import Tunnel
@@ -18,6 +18,7 @@ from hansa.runtime.clock import Clock, SystemClock
 
 DEADLINE = 30.0  # seconds for a request with all its waits; the API server gives up on most requests after 60
 IN_FLIGHT = 64  # requests per API server; it serves 400 reads and 200 writes at a time by default, to all clients
+OURS = frozenset({"host", "user-agent", "authorization", "content-length", "transfer-encoding"})  # never a caller's
 
 
 class Server:
@@ -41,7 +42,6 @@ class Server:
         self._http = transport.Http()
         self._send = self._wrapped(transport.bounded(self._http, in_flight))
         self._stream = self._wrapped(self._http)
-        self._upgrade = self._wrapped(tunnel.upgrade)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.credentials!r})"
@@ -97,8 +97,9 @@ class Server:
         query: Mapping[str, str] | None = None,
     ) -> Tunnel:
         """An upgraded connection (exec, attach, port-forward) as the headers ask for it, SPDY or WebSocket."""
-        request = self._request(method, path, query, doing=doing, headers=headers, is_stream=True)
-        response = await self._answer(request, self._upgrade, self._deadline)
+        asked = [(name, value) for name, value in headers if name.lower() not in OURS]
+        request = self._request(method, path, query, doing=doing, headers=asked, is_stream=True)
+        response = await self._answer(request, self._stream, self._deadline)
         assert isinstance(response.stream, Tunnel)
         return response.stream
 

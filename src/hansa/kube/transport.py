@@ -5,23 +5,23 @@ which answers are errors, is the client's.
 """
 
 import asyncio
+import errno
 import os
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
+from urllib.parse import urlsplit
 
-import aiohttp
-import yarl
-
+from hansa.kube import wire
 from hansa.kube.credentials import Access, Credentials
 from hansa.kube.errors import Unreachable
+from hansa.kube.tunnel import Tunnel
+from hansa.kube.wire import Connection, ProxyRefused, Stale
 from hansa.runtime.clock import Clock
 
-READ_BUFFER = 2**18  # bytes; a watch sends many small chunks, and a small buffer pauses the socket too often
-KEEPALIVE = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 15, "TCP_KEEPCNT": 3}  # a dead peer is noticed within a minute
-CONNECT_DEADLINE = 10.0  # seconds for TCP and TLS together
+IDEMPOTENT = frozenset({"GET", "PUT", "DELETE"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,68 +61,104 @@ Transport = Callable[[Request], Awaitable[Response]]
 
 
 class Http:
-    """The innermost transport: aiohttp, one pool of connections for one API server."""
+    """The innermost transport: HTTP/1.1 on connections that are kept open, for one API server."""
 
     def __init__(self) -> None:
-        self._session: aiohttp.ClientSession | None = None
+        self._idle: list[Connection] = []
+        self._open: set[Connection] = set()
+        self._access: Access | None = None  # for which the idle connections are
 
     async def __call__(self, request: Request) -> Response:
         access = request.access
         if access is None:
             raise ValueError("a request needs an access: wrap the transport with `authorized`")
+        data = _written(request, access)
         try:
-            response = await self._opened().request(
-                request.method,
-                yarl.URL(access.server + request.target, encoded=True),
-                headers=request.headers + access.headers,
-                data=request.body or None,
-                ssl=access.tls or True,
-                server_hostname=access.server_name,
-                proxy=access.proxy,
-                allow_redirects=False,
-            )
-            if request.is_stream and response.status < 300:
-                return Response(response.status, response.headers, stream=_Body(response, access, request.doing))
-            async with response:
-                return Response(response.status, response.headers, await response.read())
+            while idle := self._reusable(access):
+                try:
+                    return await self._exchange(idle, data, request, access)
+                except Stale:
+                    # An idle connection may be closed just when it is used; what is not idempotent is not sent twice.
+                    if request.method not in IDEMPOTENT:
+                        raise
+            return await self._exchange(await self._connect(access), data, request, access)
         except NETWORK_ERRORS as error:
             raise unreachable(error, access, request.doing) from None
 
     async def close(self) -> None:
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        """Close all connections, also those of streams."""
+        self._idle.clear()
+        closing = [connection.closed for connection in self._open]
+        for connection in list(self._open):
+            connection.close()
+        await asyncio.gather(*closing)
 
-    def _opened(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0, socket_factory=_socket, keepalive_timeout=60),
-                # Deadlines are the client's; only connecting has one here, so that a watch has it as well.
-                timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_DEADLINE),
-                skip_auto_headers=("User-Agent", "Content-Type"),
-                headers={"Accept-Encoding": "identity"},  # gzip costs both sides more CPU than it saves nearby
-                auto_decompress=False,
-                cookie_jar=aiohttp.DummyCookieJar(),
-                read_bufsize=READ_BUFFER,
-                trust_env=False,
-            )
-        return self._session
+    async def _exchange(self, connection: Connection, data: bytes, request: Request, access: Access) -> Response:
+        try:
+            status, headers = await connection.exchange(data)
+            if status == 101:
+                return Response(status, headers, stream=Tunnel(connection, headers))
+            if request.is_stream and status < 300:
+                return Response(status, headers, stream=_Body(connection, access, request.doing))
+            body = await connection.body()
+        except BaseException:
+            connection.close()
+            raise
+        if connection.is_reusable and access is self._access:
+            self._idle.append(connection)
+        else:
+            connection.close()
+        return Response(status, headers, body)
+
+    def _reusable(self, access: Access) -> Connection | None:
+        """The idle connection that was used last; the others grow cold and are closed by the server."""
+        if access is not self._access:
+            for connection in self._idle:
+                connection.close()
+            self._idle, self._access = [], access
+        while self._idle:
+            connection = self._idle.pop()
+            if connection.is_reusable:
+                return connection
+            connection.close()
+        return None
+
+    async def _connect(self, access: Access) -> Connection:
+        connection = await wire.connect(access)
+        self._open.add(connection)
+        connection.closed.add_done_callback(lambda _: self._open.discard(connection))
+        return connection
 
 
 class _Body:
-    def __init__(self, response: aiohttp.ClientResponse, access: Access, doing: str) -> None:
-        self._response = response
+    def __init__(self, connection: Connection, access: Access, doing: str) -> None:
+        self._connection = connection
         self._access = access
         self._doing = doing
 
     async def read(self) -> bytes:
         try:
-            return await self._response.content.readany()
+            return await self._connection.read()
         except NETWORK_ERRORS as error:
             raise unreachable(error, self._access, self._doing) from None
 
     def close(self) -> None:
-        self._response.close()
+        self._connection.close()
+
+
+def _written(request: Request, access: Access) -> bytes:
+    server = urlsplit(access.server)
+    headers = [("Host", server.netloc), *request.headers, *access.headers]
+    if request.body or request.method not in ("GET", "DELETE"):
+        headers.append(("Content-Length", str(len(request.body))))
+    lines = [
+        f"{request.method} {server.path}{request.target} HTTP/1.1",
+        *(f"{name}: {value}" for name, value in headers),
+    ]
+    text = "\r\n".join(lines)
+    if text.count("\r") != len(headers) or text.count("\n") != len(headers):
+        raise ValueError(f"cannot {request.doing}: a header or path has a line break")
+    return text.encode("latin-1") + b"\r\n\r\n" + request.body
 
 
 def authorized(inner: Transport, credentials: Credentials) -> Transport:
@@ -174,7 +210,7 @@ def retry_after(response: Response) -> float | None:
     return max(float(text), 1.0) if text.isdigit() else None  # "0" would be a busy loop
 
 
-NETWORK_ERRORS = (aiohttp.ClientError, OSError, EOFError)  # TimeoutError and ssl.SSLError are OSErrors
+NETWORK_ERRORS = (OSError, EOFError)  # TimeoutError and ssl.SSLError are OSErrors
 
 
 def unreachable(error: Exception, access: Access, doing: str) -> Unreachable:
@@ -185,31 +221,19 @@ def unreachable(error: Exception, access: Access, doing: str) -> Unreachable:
 def _why(error: Exception, access: Access) -> str:
     origin = access.login.server_origin
     match error:
-        case aiohttp.ClientConnectorCertificateError(certificate_error=inner):
-            return access.distrust(getattr(inner, "verify_message", "") or "unknown reason")
         case ssl.SSLCertVerificationError(verify_message=reason):
             return access.distrust(reason)
-        case aiohttp.ClientProxyConnectionError() | aiohttp.ClientHttpProxyError():
+        case ProxyRefused():
             return f"the proxy in {access.login.proxy_origin} does not let us through to {access.server}"
-        case aiohttp.ClientConnectorError(os_error=inner):
-            return f"{access.server}, from {origin}, cannot be reached ({_reason(inner)})"
         case TimeoutError():
             return f"{access.server}, from {origin}, does not answer"
+        case ConnectionRefusedError() | socket.gaierror() | OSError(errno=errno.EHOSTUNREACH | errno.ENETUNREACH):
+            return f"{access.server}, from {origin}, cannot be reached ({_reason(error)})"
     return f"the connection to {access.server} broke ({_reason(error)})"
 
 
 def _reason(error: Exception) -> str:
-    # Only the system's own words: other texts can hold headers. asyncio puts addresses where they should be.
+    # Only the system's own words: other texts can hold anything. asyncio puts addresses where they should be.
     if isinstance(error, OSError) and error.errno:
         return os.strerror(error.errno).lower() if error.errno > 0 else str(error.strerror).lower()
     return type(error).__name__
-
-
-def _socket(address: tuple[int, int, int, str, tuple[object, ...]]) -> socket.socket:
-    family, kind, protocol, _, _ = address
-    made = socket.socket(family, kind, protocol)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for name, value in KEEPALIVE.items():
-        if option := getattr(socket, name, None):  # macOS lacks some
-            made.setsockopt(socket.IPPROTO_TCP, option, value)
-    return made

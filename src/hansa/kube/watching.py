@@ -16,7 +16,7 @@ listener that drops at Synced what was not listed sees exactly the differences, 
 import asyncio
 import contextlib
 import random as randomness
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from dataclasses import dataclass, field
 
 import msgspec
@@ -113,9 +113,10 @@ async def watch(
     )
     while True:
         try:
-            async with contextlib.aclosing(watcher.connection()) as changes:
-                async for change in changes:
-                    yield change
+            async with contextlib.aclosing(watcher.connection()) as batches:
+                async for batch in batches:
+                    for change in batch:
+                        yield change
         except ApiError as error:
             if delay := watcher.delay_after(error):
                 yield Interrupted(error, delay)
@@ -150,28 +151,26 @@ class _Watcher:
         self._streams_lists = True  # until the server says that it doesn't
         self._failures = 0
 
-    async def connection(self) -> AsyncGenerator[Change, None]:
+    async def connection(self) -> AsyncGenerator[Iterable[Change], None]:
         """What one connection brings, a full list first if one is needed. Ends with the connection."""
         if not self._version:
-            yield Restarted()
-        if not self._version and not self._streams_lists:
-            next_page = ""
-            while page := await self._page(next_page):
-                for obj in page.items:
-                    yield Added(obj)
-                if not (next_page := page.next):
-                    break
-            self._version = page.version
-            yield Synced(page.version)
+            yield (Restarted(),)
+            if not self._streams_lists:
+                next_page = ""
+                while page := await self._page(next_page):
+                    yield map(Added, page.items)
+                    if not (next_page := page.next):
+                        break
+                self._version = page.version
+                yield (Synced(page.version),)
         started, told = self._clock.now(), 0
         stream = await self._open()
         try:
             lines = Lines(stream)
             while batch := await self._batch(lines):
-                for line in batch:
-                    told += 1
-                    self._failures = 0
-                    yield self._change(line)
+                told += len(batch)
+                self._failures = 0
+                yield map(self._change, batch)
         finally:
             stream.close()
         # The end of a watch is normal, but one that ends at once, again and again, would be a busy loop.

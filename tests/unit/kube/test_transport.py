@@ -2,13 +2,13 @@
 
 import asyncio
 
-import aiohttp
 import pytest
 
 from hansa.kube import transport
 from hansa.kube.credentials import Access, Credentials
 from hansa.kube.credentials.login import Login, Text
 from hansa.kube.transport import Request, Response
+from hansa.kube.wire import ProxyRefused
 from simulation import World, run
 
 REQUEST = Request("GET", "/api", doing="read the API")
@@ -117,17 +117,23 @@ def test_an_answer_ends_the_waiting() -> None:
 
 async def test_what_the_network_raises_becomes_a_sentence_without_secrets() -> None:
     access = await current()
-    refused = OSError(111, "Connection refused")
-    info = aiohttp.RequestInfo(None, "GET", {"Authorization": "hush"}, None)  # type: ignore[arg-type]
     for error, sentence in (
-        (
-            aiohttp.ServerDisconnectedError("hush"),
-            "the connection to https://a.example broke (ServerDisconnectedError)",
-        ),
-        (aiohttp.ClientHttpProxyError(info, (), status=407), "the proxy in field proxy does not let us through"),
+        (ConnectionResetError("hush"), "the connection to https://a.example broke (ConnectionResetError)"),
+        (ProxyRefused("hush"), "the proxy in field proxy does not let us through to https://a.example"),
         (TimeoutError(), "https://a.example, from field server, does not answer"),
-        (refused, "the connection to https://a.example broke (connection refused)"),
+        (
+            OSError(111, "Connection refused"),
+            "https://a.example, from field server, cannot be reached (connection refused)",
+        ),
+        (OSError(32, "hush"), "the connection to https://a.example broke (broken pipe)"),
     ):
         text = str(transport.unreachable(error, access, "list pods"))
-        assert text.startswith(f"cannot list pods: {sentence}")
+        assert text == f"cannot list pods: {sentence}"
         assert "hush" not in text + repr(REQUEST) + repr(access)
+
+
+@pytest.mark.parametrize("headers", [(("A", "b\r\nC: d"),), (("A\n", "b"),)])
+async def test_a_line_break_never_makes_a_header(headers: tuple[tuple[str, str], ...]) -> None:
+    request = Request("GET", "/", doing="x", headers=headers, access=await current())
+    with pytest.raises(ValueError, match="line break"):
+        await transport.Http()(request)
