@@ -10,9 +10,10 @@ from typing import Any
 
 import msgspec
 
-from hansa.kube import objects
+from hansa.kube import answers
+from hansa.kube.answers import Page
 from hansa.kube.errors import Unreachable
-from hansa.kube.objects import Object, Page
+from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
 from hansa.kube.server import Server
 from hansa.kube.transport import Response
@@ -70,7 +71,7 @@ class Client(Server):
             },
         )
         with _readable():
-            return objects.parse_page(response.body, keep_managed_fields=self.keep_managed_fields)
+            return answers.parse_page(response.body, keep_managed_fields=self.keep_managed_fields)
 
     async def pages(
         self, resource: Resource, *, namespace: str = "", labels: str = "", fields: str = "", limit: int = PAGE

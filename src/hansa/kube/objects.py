@@ -6,7 +6,6 @@ What a kind's spec means is left to others; fields that nobody here knows surviv
 
 import datetime
 import functools
-import sys
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self, TypeVar
@@ -14,7 +13,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from hansa.kube.errors import Invalid, Status
+from hansa.kube.errors import Invalid
 
 T = TypeVar("T")
 
@@ -64,6 +63,12 @@ class Metadata(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defau
         # Annotations can hold a whole Secret (kubectl's last-applied-configuration), and reprs end up in logs.
         return f"Metadata({Key(self.namespace, self.name)} @{self.resource_version})"
 
+    def settle(self, *, keep_managed_fields: bool) -> None:
+        """The last step of reading: drop the managedFields, or copy them, since a view keeps the whole answer alive."""
+        managed = self.managed_fields
+        if not isinstance(managed, UnsetType):
+            msgspec.structs.force_setattr(self, "managed_fields", managed.copy() if keep_managed_fields else UNSET)
+
     @property
     def labels(self) -> Mapping[str, str]:
         """The labels, read-only."""
@@ -90,7 +95,7 @@ class Object(msgspec.Struct, frozen=True, gc=False):
     @classmethod
     def parse(cls, data: bytes | str, *, keep_managed_fields: bool = False) -> Self:
         """Read JSON."""
-        return cls._build(_FIELDS.decode(data), keep_managed_fields=keep_managed_fields)
+        return cls.build(_FIELDS.decode(data), keep_managed_fields=keep_managed_fields)
 
     @classmethod
     def of(cls, value: Mapping[str, Any]) -> Self:
@@ -101,7 +106,7 @@ class Object(msgspec.Struct, frozen=True, gc=False):
             raise Invalid(f"this is not a Kubernetes object: {error}") from None
 
     @classmethod
-    def _build(cls, fields: dict[str, Raw], *, keep_managed_fields: bool) -> Self:
+    def build(cls, fields: dict[str, Raw], *, keep_managed_fields: bool) -> Self:
         """Take ownership of freshly decoded fields; they are copied, since a view would keep the whole answer alive."""
         metadata, unknown = _metadata(fields.pop("metadata", _EMPTY), keep_managed_fields=keep_managed_fields)
         api_version = _text(bytes(fields.pop("apiVersion", _NO_TEXT)))
@@ -204,96 +209,10 @@ class Object(msgspec.Struct, frozen=True, gc=False):
         return decoded
 
 
-class Page(msgspec.Struct, frozen=True, gc=False):
-    """One answer to a list request."""
-
-    items: tuple[Object, ...]
-    version: str
-    next: str  # what continues the list; empty on the last page
-    remaining: int | None = None
-
-
-class _ListMetadata(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    resource_version: str = ""
-    continue_: str = msgspec.field(name="continue", default="")
-    remaining_item_count: int | None = None
-
-
-class _List(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    api_version: str = ""
-    kind: str = ""
-    metadata: _ListMetadata = _ListMetadata()
-    items: list[dict[str, Raw]] | None = None
-
-
-class _Usual(msgspec.Struct, frozen=True, gc=False, rename="camel", forbid_unknown_fields=True):
-    """What most kinds have: read in one pass, which is a third faster than field by field."""
-
-    metadata: Metadata
-    api_version: str = ""
-    kind: str = ""
-    spec: Raw | UnsetType = UNSET
-    status: Raw | UnsetType = UNSET
-    data: Raw | UnsetType = UNSET
-    type: Raw | UnsetType = UNSET
-
-
-class _UsualEvent(msgspec.Struct, frozen=True, gc=False):
-    type: str
-    object: _Usual
-
-
-class _Event(msgspec.Struct, frozen=True, gc=False):
-    type: str
-    object: dict[str, Raw]
-
-
 _FIELDS = msgspec.json.Decoder(dict[str, Raw])
 _METADATA = msgspec.json.Decoder(Metadata)
-_LIST = msgspec.json.Decoder(_List)
-_EVENT = msgspec.json.Decoder(_Event)
-_USUAL_EVENT = msgspec.json.Decoder(_UsualEvent)
 _EMPTY = Raw(b"{}")
 _NO_TEXT = Raw(b'""')
-
-
-def parse_page(data: bytes, *, keep_managed_fields: bool = False) -> Page:
-    """Read a list. Its items do not tell their kind, the list does: each item gets it."""
-    page = _LIST.decode(data)
-    head = {
-        "apiVersion": Raw(msgspec.json.encode(page.api_version)),
-        "kind": Raw(msgspec.json.encode(page.kind.removesuffix("List"))),
-    }
-    items = tuple(Object._build(head | item, keep_managed_fields=keep_managed_fields) for item in page.items or ())
-    meta = page.metadata
-    return Page(items, meta.resource_version, meta.continue_, meta.remaining_item_count)
-
-
-def parse_event(line: bytes, *, keep_managed_fields: bool = False) -> tuple[str, Object | Status]:
-    """Read one line of a watch: the event's type and its object, which is a Status for ERROR."""
-    try:
-        event = _USUAL_EVENT.decode(line)
-    except msgspec.ValidationError:
-        return _parse_unusual_event(line, keep_managed_fields=keep_managed_fields)
-    usual = event.object
-    content = {}
-    if not isinstance(usual.spec, UnsetType):
-        content["spec"] = usual.spec.copy()
-    if not isinstance(usual.status, UnsetType):
-        content["status"] = usual.status.copy()
-    if not isinstance(usual.data, UnsetType):
-        content["data"] = usual.data.copy()
-    if not isinstance(usual.type, UnsetType):
-        content["type"] = usual.type.copy()
-    _drop_managed_fields(usual.metadata, keep=keep_managed_fields)
-    return event.type, Object(sys.intern(usual.api_version), sys.intern(usual.kind), usual.metadata, content)
-
-
-def _parse_unusual_event(line: bytes, *, keep_managed_fields: bool) -> tuple[str, Object | Status]:
-    event = _EVENT.decode(line)
-    if event.type == "ERROR":
-        return event.type, msgspec.json.decode(msgspec.json.encode(event.object), type=Status)
-    return event.type, Object._build(event.object, keep_managed_fields=keep_managed_fields)
 
 
 def _metadata(raw: Raw, *, keep_managed_fields: bool) -> tuple[Metadata, dict[str, Raw] | None]:
@@ -302,15 +221,8 @@ def _metadata(raw: Raw, *, keep_managed_fields: bool) -> tuple[Metadata, dict[st
         metadata = _METADATA.decode(raw)
     except msgspec.ValidationError:
         metadata, unknown = _unusual_metadata(raw)
-    _drop_managed_fields(metadata, keep=keep_managed_fields)
+    metadata.settle(keep_managed_fields=keep_managed_fields)
     return metadata, unknown or None
-
-
-def _drop_managed_fields(metadata: Metadata, *, keep: bool) -> None:
-    """Forget the managedFields of freshly read metadata, or keep a copy: a view would keep the whole answer alive."""
-    managed = metadata.managed_fields
-    if not isinstance(managed, UnsetType):
-        msgspec.structs.force_setattr(metadata, "managed_fields", managed.copy() if keep else UNSET)
 
 
 def _unusual_metadata(raw: Raw) -> tuple[Metadata, dict[str, Raw]]:

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from hansa.kube import errors, objects
+from hansa.kube import answers, errors
 from hansa.kube.client import Client
 from hansa.kube.errors import ApiError
 from hansa.kube.lines import Lines
@@ -192,7 +192,7 @@ class _Watcher:
         delay = self._patience.backoff.delay(self._failures, self._random)
         return max(delay, error.retry_after) if isinstance(error, errors.Throttled) else delay
 
-    async def _page(self, next_page: str) -> objects.Page:
+    async def _page(self, next_page: str) -> answers.Page:
         return await self._client.list(
             self._resource, namespace=self._namespace, labels=self._labels, fields=self._fields, next=next_page
         )
@@ -222,7 +222,7 @@ class _Watcher:
 
     def _change(self, line: bytes) -> Change:
         try:
-            kind, obj = objects.parse_event(line, keep_managed_fields=self._client.keep_managed_fields)
+            kind, obj = answers.parse_event(line, keep_managed_fields=self._client.keep_managed_fields)
         except msgspec.DecodeError as error:
             raise errors.Unreachable(f"cannot {self._doing}: the server sent something unreadable ({error})") from None
         if isinstance(obj, errors.Status):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hansa.kube import objects
+from hansa.kube import answers
 from hansa.kube.errors import Invalid, Status
 from hansa.kube.objects import Key, Object, OwnerReference
 
@@ -82,8 +82,8 @@ def test_a_list_and_a_watch_read_what_a_single_answer_reads(content: dict[str, A
     bare = {"metadata": POD["metadata"], "spec": content}
     whole = bare | {"apiVersion": "v1", "kind": "Pod"}
     listed = {"apiVersion": "v1", "kind": "PodList", "metadata": {"resourceVersion": "50"}, "items": [bare]}
-    page = objects.parse_page(json.dumps(listed).encode())
-    kind, watched = objects.parse_event(json.dumps({"type": "ADDED", "object": whole}).encode())
+    page = answers.parse_page(json.dumps(listed).encode())
+    kind, watched = answers.parse_event(json.dumps({"type": "ADDED", "object": whole}).encode())
     assert (kind, page.version, page.next) == ("ADDED", "50", "")
     assert [obj.to_dict() for obj in (*page.items, watched) if isinstance(obj, Object)] == [whole, whole]
 
@@ -97,7 +97,7 @@ def test_a_watch_s_error_is_a_status() -> None:
         "reason": "Expired",
         "message": "too old",
     }
-    kind, status = objects.parse_event(json.dumps({"type": "ERROR", "object": gone}).encode())
+    kind, status = answers.parse_event(json.dumps({"type": "ERROR", "object": gone}).encode())
     assert (kind, status) == ("ERROR", Status(code=410, reason="Expired", message="too old"))
 
 
