@@ -4,21 +4,20 @@ One cluster is both sides: the upper objects live in one namespace, the lower on
 """
 
 import secrets
-from collections.abc import AsyncIterator, Mapping
-from typing import Any, Self
+from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
 import golden_files
 from eventually import eventually
 from golden_files import Case
-from hansa.kube import errors, resources
+from hansa.kube import resources
 from hansa.kube.client import Client
 from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
 from hansa.model import keys
-from hansa.model.mode import Mode, Part
-from hansa.model.pair import Key
+from sides import Sides, existing
 
 NOWHERE = {"example.com/no-node": "has-this"}
 TOKEN, VOLUME = "tensile/secret/of-a-service-account", "tensile/persistentvolume/of-a-claim"
@@ -32,56 +31,6 @@ async def below(client: Client) -> AsyncIterator[str]:
     await client.create(resources.NAMESPACES, Object.of({"metadata": {"name": name}}))
     yield name
     await client.delete(resources.NAMESPACES, name)
-
-
-class Sides:
-    """An upper object and its lower one on a real API server."""
-
-    def __init__(self, client: Client, mode: Mode, resource: Resource, *, above: str, below: str) -> None:
-        self.client, self.mode, self.resource, self.above, self.below = client, mode, resource, above, below
-        self.rule, self.name = mode.rules[resource], ""
-
-    async def create(self, source: Object) -> Self:
-        """Create the upper object as a user would, and the lower one as the engine would."""
-        await prepare(self.client, self.above)
-        if self.resource != resources.SERVICE_ACCOUNTS:
-            await prepare(self.client, self.below)
-        self.name = source.name
-        upper = await existing(self.client, self.resource, creatable(source, self.above))  # the root CA is there
-        await self.client.create(self.resource, self.rule.at_birth(self.wanted(upper)))
-        return self
-
-    def wanted(self, upper: Object) -> Object:
-        key = Key(golden_files.LINK.upper, self.resource, *upper.key)
-        return self.mode.desired(upper, key, golden_files.LINK).with_metadata(namespace=self.below)
-
-    async def upper(self) -> Object:
-        return await self.client.get(self.resource, self.name, namespace=self.above)
-
-    async def lower(self) -> Object:
-        name = self.wanted(await self.upper()).name
-        return await self.client.get(self.resource, name, namespace=self.below)
-
-    async def change(self, patch: Mapping[str, Any], subresource: str = "") -> None:
-        """What a user does to the upper object."""
-        await self._write(await self.upper(), Part(patch, subresource))
-
-    async def down(self) -> list[Part]:
-        """Let the lower object follow; what was written."""
-        upper, lower = await self.upper(), await self.lower()
-        return [await self._write(lower, part) for part in self.rule.down_patches(lower, self.wanted(upper))]
-
-    async def up(self, told: Mapping[str, Any] | None = None) -> list[Part]:
-        """Let the lower object tell, or let it say this; what was written."""
-        upper, lower = await self.upper(), await self.lower()
-        lower = lower if told is None else lower.with_fields(status=told)
-        return [await self._write(upper, part) for part in self.rule.up_patches(upper, lower, golden_files.LINK)]
-
-    async def _write(self, obj: Object, part: Part) -> Part:
-        await self.client.patch(
-            self.resource, obj.name, part.patch, namespace=obj.namespace, subresource=part.subresource
-        )
-        return part
 
 
 @pytest.fixture
@@ -201,6 +150,16 @@ async def test_all_that_a_pod_may_change_follows(pod: Sides) -> None:
     assert (lower.labels["a"], lower.labels.get("b"), lower.annotations["c"]) == ("2", None, "3")
 
 
+async def test_limits_that_the_lower_cluster_adds_are_not_fought_for(client: Client, pod: Sides) -> None:
+    limit = {"type": "Container", "default": {"cpu": "2", "memory": "1Gi"}, "defaultRequest": {"cpu": "1"}}
+    ranges = Object.of({"metadata": {"name": "r", "namespace": pod.below}, "spec": {"limits": [limit]}})
+    await client.create(Resource("", "v1", "limitranges", kind="LimitRange"), ranges)
+    spec = {"nodeName": "vn1", "nodeSelector": NOWHERE, "containers": [{"name": "main", "image": "none"}]}
+    await pod.create(Object.of({"metadata": {"name": "pod"}, "spec": spec}))
+    assert (await pod.lower()).spec["containers"][0]["resources"]["limits"] == limit["default"]
+    assert await pod.down() == []
+
+
 async def test_a_status_comes_up_in_one_write_and_is_not_written_again(pod: Sides) -> None:
     spec = {"nodeName": "vn1", "containers": [{"name": "main", "image": "none"}]}
     await pod.create(Object.of({"metadata": {"name": "pod"}, "spec": spec}))
@@ -258,7 +217,12 @@ async def test_a_service_may_become_a_name_of_somewhere_else_and_come_back(
     assert (lower["externalName"], lower.get("clusterIP")) == ("example.com", None)
     await service.change({"spec": {"type": "ClusterIP", "externalName": None}})
     await follows(service)
-    assert (await service.lower()).spec["clusterIP"]
+    assert (await service.lower()).spec["clusterIP"] != "None"
+    await service.change({"spec": {"type": "ExternalName", "externalName": "example.com", "clusterIP": None}})
+    await follows(service)
+    await service.change({"spec": {"type": "ClusterIP", "externalName": None, "clusterIP": "None"}})
+    await follows(service)
+    assert (await service.lower()).spec["clusterIP"] == "None"
 
 
 async def test_a_volume_that_came_up_binds_its_claim_and_names_its_node(
@@ -294,38 +258,19 @@ async def test_a_volume_that_came_up_binds_its_claim_and_names_its_node(
         await client.delete(resources.PERSISTENT_VOLUMES, name)
 
 
+async def test_endpoints_come_and_go(client: Client, namespace: str, below: str) -> None:
+    case = Case(golden_files.ROOT / "tensile/endpointslice/of-pods")
+    slices = Sides(client, case.mode, resources.ENDPOINT_SLICES, above=namespace, below=below)
+    await slices.create(case.source)
+    await slices.change({"endpoints": [], "ports": []})
+    await follows(slices)
+    assert not (await slices.lower()).get("endpoints")
+    await slices.change({"endpoints": [{"addresses": ["10.1.2.4"], "nodeName": "vn1"}], "ports": [{"port": 80}]})
+    await follows(slices)
+    assert (await slices.lower()).get("endpoints") == [{"addresses": ["10.1.2.4"], "conditions": {}}]
+
+
 async def follows(sides: Sides) -> None:
     """One patch is enough."""
     assert len(await sides.down()) <= 1
     assert await sides.down() == []
-
-
-async def prepare(client: Client, *namespaces: str) -> None:
-    """What the golden files name and the server looks for; it adds default accounts only a moment later."""
-    for namespace in namespaces:
-        for name in ("default", "web", "vault", "robot"):
-            account = Object.of({"metadata": {"name": name, "namespace": namespace}})
-            await existing(client, resources.SERVICE_ACCOUNTS, account)
-    await existing(client, resources.PRIORITY_CLASSES, Object.of({"metadata": {"name": "high"}, "value": 1000}))
-
-
-async def existing(client: Client, resource: Resource, obj: Object) -> Object:
-    try:
-        return await client.create(resource, obj)
-    except errors.AlreadyExists:
-        return await client.get(resource, obj.name, namespace=obj.namespace)
-
-
-def creatable(obj: Object, namespace: str) -> Object:
-    """What a user would write to get this object: without what the server fills in."""
-    notes = {name: value for name, value in obj.annotations.items() if not name.endswith(".uid")}
-    plain = obj.with_metadata(
-        annotations=notes, uid="", resource_version="", owner_references=(), finalizers=(), namespace=namespace
-    )
-    allotted = {"clusterIPs", "ephemeralContainers", "priority", "healthCheckNodePort", "ipFamilies", "ipFamilyPolicy"}
-    spec = {name: value for name, value in plain.spec.items() if name not in allotted}
-    if spec.get("clusterIP", "None") != "None":
-        del spec["clusterIP"]
-    if spec.get("type") in ("NodePort", "LoadBalancer"):
-        spec["ports"] = [{n: v for n, v in port.items() if n != "nodePort"} for port in spec["ports"]]
-    return plain.with_fields(spec=spec or None, status=None)

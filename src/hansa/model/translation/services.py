@@ -42,8 +42,11 @@ def service_patches(lower: Object, wanted: Object) -> Iterable[Part]:
     if "ports" in there:
         there["ports"] = _without_node_ports(there["ports"])
     spec = diff.merge_patch(there, asked)
+    # An address, or that there is none, can only be changed together with this type.
     if spec.get("type") == "ExternalName":
         spec |= {"clusterIP": None, "clusterIPs": None}
+    elif have.get("type") == "ExternalName" and "clusterIP" in want:
+        spec["clusterIP"] = want["clusterIP"]
     if patch := diff.metadata_patch(lower, wanted) | ({"spec": spec} if spec else {}):
         yield Part(patch)
 
@@ -51,7 +54,7 @@ def service_patches(lower: Object, wanted: Object) -> Iterable[Part]:
 def endpoint_slice(obj: Object, _link: Link) -> Object:
     """The addresses as above. Who stands behind one, and on which node, is the upper cluster's knowledge."""
     endpoints = [{n: v for n, v in one.items() if n in _TOLD} for one in obj.get("endpoints") or ()]
-    return obj.with_metadata(labels={**obj.labels, MANAGED_BY: MANAGER}).with_fields(endpoints=endpoints)
+    return obj.with_metadata(labels={**obj.labels, MANAGED_BY: MANAGER}).with_fields(endpoints=endpoints or None)
 
 
 endpoint_slice_patches: Final = mode.patches_of("endpoints", "ports")

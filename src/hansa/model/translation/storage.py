@@ -33,11 +33,9 @@ _CLAIM_STATUS: Final[tuple[str, ...]] = (
 
 
 def claim(obj: Object, _link: Link) -> Object:
-    """As above, less what binding noted there.
-
-    The name of its volume stays: a volume has one name on both sides, and a claim that has a volume must not get
-    another one, even if it has to be made anew.
-    """
+    """As above, less what binding noted there."""
+    # The name of its volume stays. Volumes have one name on both sides, and a claim that has a volume must not get
+    # another one, even if it has to be made anew.
     return _without_notes(obj)
 
 
@@ -52,10 +50,8 @@ def claim_patches(lower: Object, wanted: Object) -> Iterable[Part]:
 
 
 def claim_told(upper: Object, lower: Object, link: Link) -> Iterable[Part]:
-    """What comes back once the claim is bound above too, through its volume: its node, its size, how that changes.
-
-    Before, a node on the claim would ask a provisioner above to make a second volume.
-    """
+    """What comes back once the claim is bound above too, through its volume: its node, its size, how that changes."""
+    # Before that, a node on the claim would ask a provisioner above to make a second volume.
     if not upper.spec.get("volumeName") or lower.status.get("phase") != "Bound":
         return
     node = settings.of(link).node
@@ -69,7 +65,7 @@ def claim_told(upper: Object, lower: Object, link: Link) -> Iterable[Part]:
 
 def volume(obj: Object, link: Link) -> Object:
     """A lower volume as it appears above: for its claim, on the virtual node, and never reclaimed there."""
-    bound = obj.get("spec", {}).get("claimRef") or {}
+    bound = obj.spec.get("claimRef") or {}
     # Without the claim's uid and version, which are those below: the upper cluster fills in its own.
     claim_ref = {name: bound[name] for name in ("apiVersion", "kind", "namespace", "name") if name in bound}
     here = {"key": _HOSTNAME, "operator": "In", "values": [settings.of(link).node]}

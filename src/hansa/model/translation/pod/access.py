@@ -8,7 +8,7 @@ from hansa.kube.objects import Object
 from hansa.model.pair import Link
 from hansa.model.references import DEFAULT_ACCOUNT, DEFAULT_LIFETIME, Token
 from hansa.model.translation import names, settings
-from hansa.model.translation.pod.spec import Spec, with_containers
+from hansa.model.translation.pod.spec import Spec, with_containers, with_volumes
 
 _HOST: Final = "KUBERNETES_SERVICE_HOST"
 _PORTS: Final = ("KUBERNETES_SERVICE_PORT", "KUBERNETES_SERVICE_PORT_HTTPS")
@@ -35,20 +35,19 @@ def rename_root_ca(spec: Spec, _pod: Object, link: Link) -> Spec:
     below = names.lower_name(resources.CONFIG_MAPS, names.ROOT_CA, upper_id=link.upper_id)
 
     def renamed(holder: Spec, field: str) -> Spec:
-        reference = holder.get(field)
-        is_meant = reference is not None and reference.get("name") == names.ROOT_CA
-        return holder | {field: reference | {"name": below}} if reference and is_meant else holder
+        reference = holder.get(field) or {}
+        return holder | {field: reference | {"name": below}} if reference.get("name") == names.ROOT_CA else holder
+
+    def variable(one: Spec) -> Spec:
+        return one | {"valueFrom": renamed(one["valueFrom"], "configMapKeyRef")} if one.get("valueFrom") else one
 
     def container(one: Spec) -> Spec:
-        env = [
-            v | {"valueFrom": renamed(v["valueFrom"], "configMapKeyRef")} if "valueFrom" in v else v
-            for v in one.get("env") or ()
-        ]
-        env_from = [renamed(v, "configMapRef") for v in one.get("envFrom") or ()]
-        return one | ({"env": env} if env else {}) | ({"envFrom": env_from} if env_from else {})
+        changed = {"env": [variable(v) for v in one.get("env") or ()]}
+        changed |= {"envFrom": [renamed(v, "configMapRef") for v in one.get("envFrom") or ()]}
+        return one | {name: value for name, value in changed.items() if value}
 
-    spec = with_containers(_with_sources(spec, lambda one: renamed(one, "configMap")), container)
-    return _with_volumes(spec, lambda one: renamed(one, "configMap"))
+    spec = _with_sources(spec, lambda source: renamed(source, "configMap"))
+    return with_containers(with_volumes(spec, lambda volume: renamed(volume, "configMap")), container)
 
 
 def point_to_upper_api(spec: Spec, _pod: Object, link: Link) -> Spec:
@@ -76,8 +75,4 @@ def _with_sources(spec: Spec, change: Callable[[Spec], Spec]) -> Spec:
             return one
         return one | {"projected": projected | {"sources": [change(s) for s in projected.get("sources") or ()]}}
 
-    return _with_volumes(spec, volume)
-
-
-def _with_volumes(spec: Spec, change: Callable[[Spec], Spec]) -> Spec:
-    return spec | {"volumes": [change(one) for one in spec["volumes"]]} if spec.get("volumes") else spec
+    return with_volumes(spec, volume)

@@ -9,7 +9,6 @@ from typing import Any, Final
 import msgspec
 
 from hansa.kube.objects import Object
-from hansa.kube.tolerations import Toleration
 from hansa.model import diff
 from hansa.model.mode import Part
 from hansa.model.pair import Link
@@ -74,7 +73,7 @@ class _Spec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     init_containers: tuple[_Container, ...] | None = None
     ephemeral_containers: tuple[_Container, ...] | None = None
     active_deadline_seconds: int | None = None
-    tolerations: tuple[Toleration, ...] | None = None
+    tolerations: tuple[dict[str, Any], ...] | None = None
     resources: _Resources | None = None
 
 
@@ -90,15 +89,13 @@ def _deadline(have: _Spec, want: _Spec) -> Spec:
 
 def _tolerations(have: _Spec, want: _Spec) -> Spec:
     """Tolerations may be added and may last longer or shorter; those that admission below added stay."""
-    if have.tolerations == want.tolerations:
-        return {}
     there = {_tolerated(one): one for one in have.tolerations or ()}
     merged = there | {_tolerated(one): one for one in want.tolerations or ()}
-    return {} if merged == there else {"tolerations": msgspec.to_builtins(tuple(merged.values()))}
+    return {} if merged == there else {"tolerations": list(merged.values())}
 
 
-def _tolerated(one: Toleration) -> Toleration:
-    return msgspec.structs.replace(one, toleration_seconds=None)
+def _tolerated(one: Spec) -> tuple[str | None, ...]:
+    return tuple(one.get(name) for name in ("key", "operator", "value", "effect"))
 
 
 def _images(lower: Object, want: _Spec) -> Spec:

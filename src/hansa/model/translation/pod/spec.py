@@ -1,6 +1,6 @@
 """Steps on a pod's spec, run one after the other on one decoded copy: decoding it once for each would cost most."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from hansa.kube.objects import Object
@@ -29,6 +29,6 @@ def with_containers(spec: Spec, change: Callable[[Spec], Spec]) -> Spec:
     return spec | {kind: [change(one) for one in spec[kind]] for kind in CONTAINERS if spec.get(kind)}
 
 
-def volumes(spec: Spec) -> Iterator[Spec]:
-    """The volumes of a spec."""
-    yield from spec.get("volumes") or ()
+def with_volumes(spec: Spec, change: Callable[[Spec], Spec]) -> Spec:
+    """The spec with every volume changed."""
+    return spec | {"volumes": [change(one) for one in spec["volumes"]]} if spec.get("volumes") else spec

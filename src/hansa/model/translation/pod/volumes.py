@@ -3,13 +3,11 @@
 from hansa.kube.objects import Object
 from hansa.model import references
 from hansa.model.pair import Link
-from hansa.model.translation.pod.spec import Spec
+from hansa.model.translation.pod.spec import Spec, with_volumes
 
 
 def claim_ephemeral_volumes(spec: Spec, pod: Object, _link: Link) -> Spec:
     """Name the claims of ephemeral volumes: they were made above, their copies are not owned by the pod below."""
-    if not any("ephemeral" in one for one in spec.get("volumes") or ()):
-        return spec
 
     def volume(one: Spec) -> Spec:
         if "ephemeral" not in one:
@@ -17,4 +15,4 @@ def claim_ephemeral_volumes(spec: Spec, pod: Object, _link: Link) -> Spec:
         claim = references.ephemeral_claim(pod.name, one["name"])
         return {"name": one["name"], "persistentVolumeClaim": {"claimName": claim}}
 
-    return spec | {"volumes": [volume(one) for one in spec["volumes"]]}
+    return with_volumes(spec, volume)
