@@ -10,7 +10,8 @@ from hansa.kube.objects import Object
 from hansa.model import diff, keys, lifecycle, placement
 from hansa.model.mode import Mode, Part, Rule, patches_of
 from hansa.model.pair import Key
-from hansa.runtime import backoff, clock, metrics, tasks
+from hansa.runtime import backoff, metrics, tasks
+from hansa.runtime import clock as clocks
 
 QUICK = watching.Patience(idle=90, life=300, backoff=backoff.Backoff(first=0.02, factor=2, most=0.5, jitter=0.5))
 
@@ -80,11 +81,24 @@ SMALL = Mode(
 )
 
 
+TOKENED = Mode(
+    name="tokened",
+    rules={
+        **SMALL.rules,
+        resources.SECRETS: Rule(resources.SECRETS, down_patches=patches_of("data"), placement=placement.with_users),
+        resources.SERVICE_ACCOUNTS: Rule(
+            resources.SERVICE_ACCOUNTS, placement=placement.with_users, lifecycle=lifecycle.SHARED_COPY
+        ),
+    },
+)
+
+
 class Engine:
     """A running engine over clusters that are given as clients by name."""
 
-    def __init__(self, *, seed=0, mode=SMALL, **options):
-        self.clock, self.random, self.metrics = clock.SystemClock(), random.Random(seed), metrics.Registry()
+    def __init__(self, *, seed=0, mode=SMALL, clock=None, **options):
+        self.clock = clock or clocks.SystemClock()
+        self.random, self.metrics = random.Random(seed), metrics.Registry()
         self.supervisor = tasks.Supervisor(clock=self.clock, random=self.random, metrics=self.metrics)
         self.registry = Registry()
         self.syncer = Syncer(mode, self.registry, **self.injected(), **options)

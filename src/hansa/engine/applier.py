@@ -129,7 +129,7 @@ class Applier:
 
     async def _patch(self, write: plan.Patch, resource: Resource, side: Side) -> Problem | None:
         obj, store = write.obj, side.stores[resource]
-        # The uid makes it a patch of this very object: the next one of that name is refused as a conflict.
+        # The uid makes it a patch of this very object: for the next one of that name it is refused.
         patch = {**write.patch, "metadata": {**write.patch.get("metadata", {}), "uid": obj.uid}}
         try:
             answer = await side.cluster.client.patch(
@@ -141,6 +141,10 @@ class Applier:
                 field_manager=self._field_manager,
             )
         except errors.NotFound:
+            store.observe_gone(obj.key, obj.uid)
+        except errors.Invalid as error:
+            if all(cause.field != "metadata.uid" for cause in error.causes):
+                raise
             store.observe_gone(obj.key, obj.uid)
         else:
             store.observe(answer)

@@ -18,6 +18,7 @@ from hansa.engine.view import View
 from hansa.kube import errors, resources, watching
 from hansa.kube.objects import Key as Place
 from hansa.kube.objects import Object
+from hansa.model.mode import Rule
 from hansa.model.pair import Key
 from hansa.runtime import clock, metrics
 
@@ -48,7 +49,7 @@ class Echo:
         metrics: metrics.Registry,
     ) -> None:
         self._view, self._lower, self._clock, self._random = view, lower, clock, random
-        self._resources = {resource.kind: resource for resource in lower.stores}
+        self._resources = {resource.kind: resource for resource, rule in view.mode.rules.items() if _tells(rule)}
         self._waiting: dict[str, Object] = {}  # the newest state of each Event, by its uid
         self._changed = asyncio.Semaphore(0)
         self._counter = metrics.counter(
@@ -56,7 +57,9 @@ class Echo:
         )
 
     async def run(self) -> None:
-        """Listen and tell until cancelled."""
+        """Listen and tell until cancelled; nothing comes up of kinds that tell nothing else either."""
+        if not self._resources:
+            return
         async with asyncio.TaskGroup() as group:
             for _ in range(WRITERS):
                 group.create_task(self._write())
@@ -132,6 +135,10 @@ class Echo:
 
     def _count(self, answer: str) -> None:
         self._counter.of(self._lower.cluster.name, answer).inc()
+
+
+def _tells(rule: Rule) -> bool:
+    return rule.up_patches is not Rule(rule.resource).up_patches
 
 
 def _event(event: Object, upper: Object) -> Object:

@@ -6,7 +6,7 @@ It holds what is wanted; watching, deciding and writing along the links is the s
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol
 
 from hansa.engine.cluster import Cluster
 from hansa.runtime import errors, listeners
@@ -26,6 +26,23 @@ class Route:
 
     def __str__(self) -> str:
         return f"{self.upper} to {self.lower}"
+
+
+class Routes(Protocol):
+    """What of a registry is followed."""
+
+    @property
+    def clusters(self) -> Mapping[str, Cluster]:
+        """All that take part."""
+
+    def uppers(self) -> list[str]:
+        """The clusters from which routes begin."""
+
+    def routes(self, upper: str) -> list[Route]:
+        """The routes from one upper cluster."""
+
+    def listen(self, notify: Callable[[], None]) -> Callable[[], None]:
+        """Tell `notify` after every change. The answer ends it."""
 
 
 class Registry:
@@ -81,6 +98,33 @@ class Registry:
         """Tell `notify` after every change. The answer ends it."""
         return self._listeners.add(notify)
 
+    def turned(self) -> Routes:
+        """The same with the roles turned round: for what has its original below and its copy above."""
+        return _Turned(self)
+
+    def all_routes(self) -> list[Route]:
+        """The routes from all upper clusters."""
+        return list(self._routes.values())
+
     def _tell(self) -> None:
         for notify in self._listeners:
             notify()
+
+
+@dataclass(frozen=True, slots=True)
+class _Turned:
+    registry: Registry
+
+    @property
+    def clusters(self) -> Mapping[str, Cluster]:
+        return self.registry.clusters
+
+    def uppers(self) -> list[str]:
+        return list(dict.fromkeys(route.lower for route in self.registry.all_routes()))
+
+    def routes(self, upper: str) -> list[Route]:
+        routes = self.registry.all_routes()
+        return [Route(route.lower, route.upper, route.settings) for route in routes if route.lower == upper]
+
+    def listen(self, notify: Callable[[], None]) -> Callable[[], None]:
+        return self.registry.listen(notify)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from hansa.control import audit, controller, queue
 from hansa.engine import applier, views, waiting
-from hansa.engine.registry import Registry
+from hansa.engine.registry import Routes
 from hansa.kube import resources
 from hansa.kube.resource import Resource
 from hansa.model import decision, plan
@@ -35,14 +35,14 @@ class Syncer:
     def __init__(
         self,
         mode: Mode,
-        registry: Registry,
+        registry: Routes,
         *,
         clock: clock.Clock,
         random: randomness.Random,
         metrics: metrics.Registry,
         whole: Iterable[Resource] = (resources.PODS,),
-        workers: int = 48,
-        width: int = 16,
+        workers: int = 64,
+        width: int = 32,
         period: float = 300.0,
     ) -> None:
         self._mode = mode

@@ -4,14 +4,14 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeVar
 
-from hansa.engine.registry import Registry
+from hansa.engine.registry import Routes
 from hansa.runtime import tasks
 
 K = TypeVar("K")
 
 
 async def tend(
-    wanted: Callable[[], Mapping[K, Callable[[], Awaitable[None]]]], registry: Registry, *, supervisor: tasks.Supervisor
+    wanted: Callable[[], Mapping[K, Callable[[], Awaitable[None]]]], registry: Routes, *, supervisor: tasks.Supervisor
 ) -> None:
     """Run what `wanted` says, by name, and look again whenever the registry changes. Until cancelled."""
     running: dict[K, asyncio.Task[None]] = {}

@@ -1,5 +1,6 @@
 """The views of all upper clusters, kept as the registry says: caches are opened and closed as clusters come and go."""
 
+import asyncio
 import contextlib
 import functools
 import random as randomness
@@ -8,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterat
 from hansa.control import events, informer
 from hansa.engine import echo, side, tending, tokens, waiting
 from hansa.engine.references import Name
-from hansa.engine.registry import Registry, Route
+from hansa.engine.registry import Route, Routes
 from hansa.engine.view import Spot, View
 from hansa.kube import resources
 from hansa.kube.objects import Key as Place
@@ -30,7 +31,7 @@ class Views:
     def __init__(
         self,
         mode: Mode,
-        registry: Registry,
+        registry: Routes,
         *,
         whole: Iterable[Resource],
         waiting: waiting.Waiting,
@@ -131,7 +132,8 @@ class Views:
                     stack.callback(store.listen(self._changed_below, topics))
                 echoed = echo.Echo(view, lower, clock=self._clock, random=self._random, metrics=self._metrics)
                 async with self._supervised() as supervisor:
-                    await supervisor.start(f"events of {route}", echoed.run)
+                    supervisor.start(f"events of {route}", echoed.run)
+                    await asyncio.get_running_loop().create_future()
 
     def _changed_above(self, view: View, name: Name) -> None:
         view.look(name)

@@ -1,0 +1,226 @@
+"""What an engine promises when clusters or the engine itself stop, and what it costs when all is well."""
+
+import asyncio
+import json
+import random
+import secrets
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import engine_lab as lab
+import engine_program
+from eventually import eventually
+from hansa.engine.registry import Route
+from hansa.kube import errors, resources
+from hansa.local import components
+from hansa.model import keys
+
+PODS, CONFIG_MAPS = resources.PODS, resources.CONFIG_MAPS
+QUICK_ENOUGH = 4.0  # seconds from a pod to its copy on a busy machine; a worker that hangs is stuck for ten
+
+
+def is_running(pod):
+    return pod.status.get("phase") == "Running"
+
+
+@pytest.fixture
+def stopped(league):
+    """Stops a cluster's API server; it goes on at the end of the test at the latest."""
+    held = []
+
+    def stop(name):
+        process = league[name].process(components.APISERVER)
+        process.signal(signal.SIGSTOP)
+        held.append(process)
+        return process
+
+    yield stop
+    for process in held:
+        process.signal(signal.SIGCONT)
+
+
+@pytest.mark.timeout(180)
+async def test_a_lower_cluster_that_hangs_delays_no_other_and_heals(engine, clients, see, home, stopped):
+    up = clients["up"]
+    for node in ("vn1", "vn2"):
+        await up.create(PODS, lab.pod(f"first-{node}", node, namespace=home))
+        await eventually(see["up"].has(PODS, f"first-{node}", home, is_running))
+    before = await see["up"].find(PODS, "first-vn2", home)
+
+    frozen = stopped("low2")
+    for number in range(60):  # more than all workers
+        await up.create(PODS, lab.pod(f"stuck-{number}", "vn2", namespace=home))
+    waits = []
+    for number in range(12):
+        began = time.monotonic()
+        await up.create(PODS, lab.pod(f"meanwhile-{number}", "vn1", namespace=home))
+        await eventually(see["low1"].has(PODS, f"meanwhile-{number}", home), every=0.02)
+        waits.append(time.monotonic() - began)
+    assert max(waits) < QUICK_ENOUGH
+    cluster = engine.registry.clusters["low2"]
+    await eventually(lambda: _is(not cluster.health.is_reachable))
+    assert (await see["up"].find(PODS, "first-vn2", home)).version == before.version, "unknown is not absent"
+
+    frozen.signal(signal.SIGCONT)
+    for number in range(60):
+        await eventually(see["up"].has(PODS, f"stuck-{number}", home, is_running), within=60)
+    await up.delete_collection(PODS, namespace=home, grace=0)
+
+
+async def test_what_was_deleted_while_nobody_ran_is_carried_out(start_engine, clients, see, home):
+    async with start_engine():
+        await clients["up"].create(CONFIG_MAPS, lab.config_map("settings", namespace=home))
+        for name in ("stays", "leaves", "forced"):
+            await clients["up"].create(PODS, lab.pod(name, "vn1", namespace=home, config_map="settings"))
+            await eventually(see["up"].has(PODS, name, home, is_running))
+        lower = await see["low1"].find(PODS, "stays", home)
+    await clients["up"].delete(PODS, "leaves", namespace=home, grace=1)
+    await clients["up"].delete(PODS, "forced", namespace=home, grace=0)
+    await clients["up"].patch(CONFIG_MAPS, "settings", {"data": {"a": "new"}}, namespace=home)
+    async with start_engine():
+        for name in ("leaves", "forced"):
+            await eventually(see["low1"].lacks(PODS, name, home))
+            await eventually(see["up"].lacks(PODS, name, home))
+        await eventually(see["low1"].has(CONFIG_MAPS, "settings", home, lambda o: o.get("data") == {"a": "new"}))
+        assert (await see["low1"].find(PODS, "stays", home)).uid == lower.uid
+
+
+async def test_a_cluster_that_comes_later_and_one_that_leaves(start_engine, clients, see, home, league):
+    async with start_engine(lowers=["low1"]) as engine, league["low2"].client("hansa-engine") as low2:
+        await clients["up"].create(PODS, lab.pod("early", "vn2", namespace=home))
+        await clients["up"].create(PODS, lab.pod("other", "vn1", namespace=home))
+        await eventually(see["up"].has(PODS, "other", home, is_running))
+        engine.join("low2", low2)
+        engine.registry.link(Route("up", "low2", nodes=frozenset({"vn2"})))
+        await eventually(see["up"].has(PODS, "early", home, is_running))
+
+        await engine.registry.leave("low2")
+        await clients["up"].create(PODS, lab.pod("late", "vn1", namespace=home))
+        await eventually(see["up"].has(PODS, "late", home, is_running))
+        assert await see["low2"].find(PODS, "early", home), "what travelled stays"
+        assert is_running(await see["up"].find(PODS, "early", home))
+
+
+@pytest.mark.timeout(180)
+async def test_nothing_is_listed_and_little_is_written_when_the_caches_are_warm(
+    start_engine, clients, see, home, league
+):
+    agent, pods = f"hansa-{secrets.token_hex(4)}", 20
+    async with start_engine(agent=agent):
+        await clients["up"].create(CONFIG_MAPS, lab.config_map("settings", namespace=home))
+        await clients["up"].create(PODS, lab.pod("warm", "vn1", namespace=home, config_map="settings"))
+        await eventually(see["up"].has(PODS, "warm", home, is_running))
+        warm = {name: len(_requests(league[name], agent)) for name in league}
+        for number in range(pods):
+            await clients["up"].create(PODS, lab.pod(f"p{number}", "vn1", namespace=home, config_map="settings"))
+        for number in range(pods):
+            await eventually(see["up"].has(PODS, f"p{number}", home, is_running))
+            await clients["up"].delete(PODS, f"p{number}", namespace=home, grace=1)
+        for number in range(pods):
+            await eventually(see["up"].lacks(PODS, f"p{number}", home))
+    seen = {name: _requests(league[name], agent)[warm[name] :] for name in league}
+    reads = [r for each in seen.values() for r in each if r["verb"] in ("list", "get") and "objectRef" in r]
+    writes = [r for each in seen.values() for r in each if r["verb"] in ("create", "update", "patch", "delete")]
+    assert reads == []
+    assert len(writes) <= 6 * pods, [(r["verb"], r["objectRef"]["resource"]) for r in writes]
+
+
+def _requests(cluster, agent):
+    lines = (cluster.folder / "log" / "audit.log").read_text().splitlines()
+    entries = [json.loads(line) for line in lines if f'"userAgent":"{agent}"' in line]
+    return [entry for entry in entries if entry["stage"] == "ResponseComplete" and entry["verb"] != "watch"]
+
+
+@pytest.mark.timeout(300)
+async def test_an_engine_that_is_killed_at_any_moment_converges(league, clients, see, home):
+    """Creates, updates and deletes go on while the engine dies again and again; then both sides agree exactly."""
+    theirs = await clients["low1"].create(CONFIG_MAPS, lab.config_map(f"theirs-{home}"))
+    await clients["up"].create(CONFIG_MAPS, lab.config_map("settings", namespace=home))
+    rolls, wanted = random.Random(5), set()
+    churn = asyncio.create_task(_churn(clients["up"], home, wanted, rolls))
+    runs = 0
+    engine = await _start(league)
+    try:
+        while not churn.done():
+            await asyncio.wait([churn], timeout=rolls.uniform(0.3, 2.5))
+            engine.kill()
+            await engine.wait()
+            engine, runs = await _start(league), runs + 1
+        await churn
+        await eventually(lambda: _agree(clients, home, wanted), within=90, every=0.5)
+    finally:
+        churn.cancel()
+        engine.kill()
+        await engine.wait()
+    assert runs >= 5
+    assert (await clients["low1"].get(CONFIG_MAPS, theirs.name, namespace="default")).version == theirs.version
+
+
+async def _churn(up, home, wanted, rolls):
+    for number in range(200):
+        name = f"pod-{number}"
+        await up.create(PODS, lab.pod(name, rolls.choice(["vn1", "vn2"]), namespace=home, config_map="settings"))
+        wanted.add(name)
+        if rolls.random() < 0.5:
+            gone = rolls.choice(sorted(wanted))
+            wanted.discard(gone)
+            await up.delete(PODS, gone, namespace=home, grace=rolls.choice([0, 1]))
+        if wanted and rolls.random() < 0.5:
+            label = {"metadata": {"labels": {"turn": str(number)}}}
+            await up.patch(PODS, rolls.choice(sorted(wanted)), label, namespace=home)
+        await asyncio.sleep(0.04)  # about as long as a pod takes, so that some are always on their way
+    await up.patch(CONFIG_MAPS, "settings", {"data": {"a": "last"}}, namespace=home)
+
+
+async def _start(league):
+    lowers = [f"{name}={node}={league[name].kubeconfig}" for name, node in (("low1", "vn1"), ("low2", "vn2"))]
+    return await asyncio.create_subprocess_exec(
+        sys.executable,
+        engine_program.__file__,
+        str(league["up"].kubeconfig),
+        *lowers,
+        cwd=Path(engine_program.__file__).parent,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+
+
+async def _agree(clients, home, wanted):
+    uppers = {pod.name: pod for pod in (await clients["up"].list(PODS, namespace=home)).items}
+    assert set(uppers) == wanted
+    lowers = {}
+    for name, node in (("low1", "vn1"), ("low2", "vn2")):
+        below = {pod.name: pod for pod in (await clients[name].list(PODS, namespace=home)).items}
+        assert set(below) == {pod.name for pod in uppers.values() if pod.spec["nodeName"] == node}
+        copies = (await clients[name].list(CONFIG_MAPS, namespace=home, labels=keys.UPPER)).items
+        assert [(copy.name, copy.get("data")) for copy in copies] == [("settings", {"a": "last"})]
+        lowers |= below
+    for name, upper in uppers.items():
+        assert lowers[name].annotations[keys.UPPER_UID] == upper.uid
+        assert upper.annotations.get(keys.LOWER_UID) == lowers[name].uid
+        assert lowers[name].labels.get("turn") == upper.labels.get("turn")
+        assert is_running(upper)
+    return True
+
+
+async def _is(answer):
+    return answer
+
+
+async def test_a_pod_of_a_namespace_that_leaves_is_released(engine, clients, see, home):
+    await clients["up"].create(PODS, lab.pod("web", "vn1", namespace=home))
+    await eventually(see["up"].has(PODS, "web", home, is_running))
+    await clients["up"].delete(resources.NAMESPACES, home)
+    await eventually(see["low1"].lacks(PODS, "web", home))
+
+    async def is_gone():
+        try:
+            await clients["up"].get(resources.NAMESPACES, home)
+        except errors.NotFound:
+            return True
+        return False
+
+    await eventually(is_gone)
