@@ -75,7 +75,7 @@ SERVICE = maybe(
     ports=some(maybe(port=st.integers(1, 9), nodePort=st.integers(1, 9))),
     selector=TEXTS,
     ipFamilies=st.just(["IPv4"]),
-)
+).filter(lambda spec: spec.get("type") != "ExternalName" or "clusterIP" not in spec)  # the API server refuses both
 CLAIM = maybe(
     storageClassName=WORDS,
     volumeName=WORDS,

@@ -118,6 +118,8 @@ def _above(view: _View) -> Iterator[Action]:
         return
     for cluster in sorted(c for c, grade in view.placed.items() if grade is Grade.CHOSEN):
         lower = view.pair.lowers.get(cluster)
+        if view.sides[cluster] is _Standing.UNSEEN:
+            return  # one of several speaks: another one would contradict it
         if view.sides[cluster] is _Standing.OURS and isinstance(lower, Object) and not view.is_over(lower):
             for part in view.rule.up_patches(view.upper, lower, view.pair.links[cluster]):
                 yield Patch(view.pair.key.cluster, view.upper, part.patch, f"{cluster} tells", part.subresource)

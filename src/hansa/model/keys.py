@@ -4,7 +4,7 @@
 UPPER = "hansa.dev/upper"  # label: the id of the upper cluster
 UPPER_UID = "hansa.dev/upper-uid"  # annotation: the uid of the upper object
 UPPER_NAME = "hansa.dev/upper-name"  # annotation: namespace/name of the upper object
-CARRIED = "hansa.dev/carried"  # annotation: the label and annotation keys that came from the upper object
+CARRIED = "hansa.dev/carried"  # annotation: the keys that came from the upper object, "labels;annotations"
 
 # On upper objects.
 LOWER_UID = "hansa.dev/lower-uid"  # annotation: the uid of the lower object that its status came from

@@ -166,6 +166,14 @@ def test_copies_of_what_pods_refer_to_come_and_go_with_their_users() -> None:
     assert decided(upper(), {"b": lower(status={})}, of=SETTINGS) == ["create in a", "delete l1 in b, grace None"]
 
 
+def test_one_of_several_copies_speaks_and_no_other_while_it_cannot_be_seen() -> None:
+    both = {"a": Grade.CHOSEN, "b": Grade.CHOSEN}
+    first, second = lower(status={"from": "a"}), lower(status={"from": "b"}, uid="l2")
+    assert decided(upper(), {"a": first, "b": second}, both, of=CLAIMS) == ["patch u1/status in up"]
+    assert decided(upper(), {"a": Unknown("no answer"), "b": second}, both, of=CLAIMS) == ["wait"]
+    assert decided(upper(), {"a": stranger(), "b": second}, both, of=ACCOUNTS) == ["patch u1/status in up"]
+
+
 def test_copies_that_hold_data_stay_until_the_upper_object_goes() -> None:
     there = {"b": lower(status={})}
     assert decided(upper(), there, {}, of=CLAIMS) == []
