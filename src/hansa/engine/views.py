@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import functools
 import random as randomness
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 
 from hansa.control import events, informer
 from hansa.engine import echo, side, tending, tokens, waiting
@@ -64,13 +64,7 @@ class Views:
     async def run(self) -> None:
         """Follow the registry until cancelled."""
         async with self._supervised() as supervisor:
-            await tending.tend(self._uppers, self._registry, supervisor=supervisor)
-
-    def _uppers(self) -> dict[str, Callable[[], Awaitable[None]]]:
-        return {name: functools.partial(self._follow_upper, name) for name in self._registry.uppers()}
-
-    def _lowers(self, view: View) -> dict[Route, Callable[[], Awaitable[None]]]:
-        return {route: functools.partial(self._follow_lower, view, route) for route in self._registry.routes(view.name)}
+            await tending.tend(self._registry.uppers, self._follow_upper, self._registry, supervisor=supervisor)
 
     async def _follow_upper(self, name: str) -> None:
         cluster = self._registry.clusters[name]
@@ -82,7 +76,12 @@ class Views:
                 view.tokens = self._tokens(view)
                 supervisor.start(f"tokens of {name}", view.tokens.run)
             with self._entered(view, supervisor):
-                await tending.tend(functools.partial(self._lowers, view), self._registry, supervisor=supervisor)
+                await tending.tend(
+                    functools.partial(self._registry.routes, name),
+                    functools.partial(self._follow_lower, view),
+                    self._registry,
+                    supervisor=supervisor,
+                )
 
     def _tokens(self, view: View) -> tokens.Tokens:
         def key(place: Place) -> Key:
