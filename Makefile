@@ -1,7 +1,7 @@
 # The ways to work on Hansa. `make demo` and `make test` set up everything that they need.
 PYTHON ?= python3
 BIN := .venv/bin
-T ?= tests/unit tests/integration
+T ?= tests/unit tests/property tests/integration
 MINUTES ?= 10
 
 .PHONY: setup demo test unit check format lock bench soak clean
