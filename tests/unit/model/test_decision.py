@@ -42,7 +42,7 @@ def upper(*, status: Mapping[str, Any] | None = None, spec: str = "1", **metadat
 
 def told(lower_uid: str = "l1", **more: Any) -> Object:
     """An upper pod whose lower one was seen to run."""
-    return upper(status=RUNNING, annotations={keys.LOWER_UID: lower_uid}, **more)
+    return upper(**{"status": RUNNING, "annotations": {keys.LOWER_UID: lower_uid}} | more)
 
 
 def lower(
@@ -106,9 +106,11 @@ def _line(action: plan.Action) -> str:
         (told(), {"a": None}, ["delete u1 in up, grace 0"]),
         (told(), {"a": stranger()}, ["conflict in a", "delete u1 in up, grace 0"]),
         (told(), {"a": lower(**LEAVING, deletionGracePeriodSeconds=9)}, ["delete u1 in up, grace 9"]),
+        (told(spec="2"), {"a": lower(**LEAVING, deletionGracePeriodSeconds=9)}, ["delete u1 in up, grace 9"]),
         (upper(annotations={keys.LOWER_UID: "l0"}), {"a": None}, ["create in a"]),
         # Finished.
         (upper(status={"phase": "Succeeded"}), {"a": None}, []),
+        (told(status=RUNNING | {"phase": "Succeeded"}), {"a": None}, []),
         (told(), {"a": lower(status={"phase": "Failed"}, **LEAVING)}, ["patch u1/status in up"]),
         (upper(status={"phase": "Failed"}), {"a": lower()}, ["delete l1 in a, grace None"]),
         # Held by somebody's finalizer.

@@ -28,6 +28,7 @@ def test_a_copy_of_a_copy_bears_one_mark() -> None:
     copied = stamp.put(above, ORIGIN)
     assert stamp.of(copied) == ORIGIN
     assert stamp.carried(copied) == ({"app"}, set())
+    assert copied.annotations[keys.CARRIED] == "app;"
 
 
 def test_what_the_status_brought_up_does_not_go_down() -> None:
