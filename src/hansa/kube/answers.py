@@ -78,16 +78,18 @@ def parse_event(line: bytes, *, keep_managed_fields: bool = False) -> tuple[str,
         return _parse_unusual_event(line, keep_managed_fields=keep_managed_fields)
     usual = event.object
     content = {}
-    if not isinstance(usual.spec, UnsetType):
+    if usual.spec is not UNSET:
         content["spec"] = usual.spec.copy()
-    if not isinstance(usual.status, UnsetType):
+    if usual.status is not UNSET:
         content["status"] = usual.status.copy()
-    if not isinstance(usual.data, UnsetType):
+    if usual.data is not UNSET:
         content["data"] = usual.data.copy()
-    if not isinstance(usual.type, UnsetType):
+    if usual.type is not UNSET:
         content["type"] = usual.type.copy()
-    usual.metadata.settle(keep_managed_fields=keep_managed_fields)
-    return event.type, Object(sys.intern(usual.api_version), sys.intern(usual.kind), usual.metadata, content)
+    metadata = usual.metadata
+    if metadata.managed_fields is not UNSET:
+        metadata.settle(keep_managed_fields=keep_managed_fields)
+    return event.type, Object(sys.intern(usual.api_version), sys.intern(usual.kind), metadata, content)
 
 
 def _parse_unusual_event(line: bytes, *, keep_managed_fields: bool) -> tuple[str, Object | Status]:

@@ -93,6 +93,9 @@ class Chunked:
                 if self._left:
                     break
                 self._after_chunk = True
+            if self._after_chunk and data.startswith(b"\r\n", at):
+                self._after_chunk = False
+                at += 2
             end = data.find(b"\r\n", at)
             if end < 0:
                 self._rest = self._unfinished(data[at:])
@@ -103,10 +106,8 @@ class Chunked:
 
     def _line(self, line: bytes) -> None:
         if self._after_chunk:
-            if line:
-                raise Malformed("a chunk that is longer than it said")
-            self._after_chunk = False
-        elif self._in_trailer:
+            raise Malformed("a chunk that is longer than it said")
+        if self._in_trailer:
             self.is_done = not line
         else:
             self._left = _size(line)

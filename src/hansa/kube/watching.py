@@ -227,12 +227,13 @@ class _Watcher:
             raise errors.Unreachable(f"cannot {self._doing}: the server sent something unreadable ({error})") from None
         if isinstance(obj, errors.Status):
             raise errors.from_status(obj, self._doing)
-        if kind == "BOOKMARK" and not self._version:
-            self._version = obj.version
-            return Synced(obj.version)
+        version = obj.metadata.resource_version
+        if kind == "BOOKMARK":
+            is_synced, self._version = bool(self._version), version
+            return Bookmark(version) if is_synced else Synced(version)
         if self._version:
-            self._version = obj.version
-        return Bookmark(obj.version) if kind == "BOOKMARK" else _CHANGES[kind](obj)
+            self._version = version
+        return _CHANGES[kind](obj)
 
 
 _CHANGES: dict[str, type[Added | Modified | Deleted]] = {"ADDED": Added, "MODIFIED": Modified, "DELETED": Deleted}

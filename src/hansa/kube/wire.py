@@ -21,7 +21,7 @@ CONNECT_DEADLINE = 10.0  # seconds for TCP, a proxy and TLS together
 KEEPALIVE = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 15, "TCP_KEEPCNT": 3}  # a dead peer is noticed within a minute
 LONGEST_HEAD = 2**16  # bytes
 BUFFER = 120_000  # bytes per connection; from 128 KiB on, each copy would be a mapping of its own, with page faults
-GULP = 0.005  # seconds for which a busy stream is left to fill: waking up for each event costs more than the event
+GULP = 0.002  # seconds for which a busy stream is left to fill: waking up for each event costs more than the event
 
 
 class Stale(ConnectionResetError):
