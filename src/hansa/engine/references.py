@@ -10,7 +10,7 @@ from hansa.kube.objects import Key as Place
 from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
 from hansa.model.mode import Mode
-from hansa.model.pair import Key, Unknown, content
+from hansa.model.pair import Key, Unknown
 from hansa.model.placement import Facts, Named
 
 
@@ -64,7 +64,7 @@ class References:
         """An object is so now, or gone: what it needs, and where, may have changed."""
         before = self._parts.get(name, _NOTHING)
         after = _NOTHING if obj is None else self._part(name, obj, facts, before=before)
-        if after == before:
+        if after is before or after == before:
             return
         if after is _NOTHING:
             del self._parts[name]
@@ -80,9 +80,9 @@ class References:
         rule = self._mode.rules[name.resource]
         needs = rule.needs(obj, Key(self._upper, name.resource, *name.place), facts)
         clusters = before.clusters if isinstance(needs, Unknown) else frozenset(needs)
-        now = content(obj) if clusters else 0
+        now = _content(obj) if clusters else 0
         if clusters and now == before.content:
-            return before._replace(clusters=clusters)
+            return before if clusters == before.clusters else before._replace(clusters=clusters)
         follows = _names(rule.follows(obj))
         if not clusters and not follows:
             return _NOTHING  # most objects of a big cluster are not ours
@@ -117,6 +117,11 @@ class References:
             if not users:
                 del self._users[name]
         return list(changed)
+
+
+def _content(obj: Object) -> int:
+    """What names and follows are computed from; objects that have a status name others in their spec."""
+    return hash((obj.uid, obj.raw("spec"))) if obj.raw("status") else hash((obj.uid, obj.version))
 
 
 def _names(named: Iterable[Named]) -> tuple[Name, ...]:

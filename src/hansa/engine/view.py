@@ -4,7 +4,7 @@ Nothing here writes or waits. What keeps a key from being decided is noted, so t
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from hansa.engine import references, tokens, waiting
 from hansa.engine.references import Name
@@ -54,6 +54,7 @@ class View:
         """Forget a lower cluster; nothing there is looked at or touched any more."""
         for table in (self.links, self.lowers, self._nodes):
             table.pop(lower, None)
+        self._settled = {where: content for where, content in self._settled.items() if where[1] != lower}
         self._replace_all()
 
     def side(self, cluster: str) -> Side:
@@ -130,17 +131,18 @@ class View:
             links=self.links,
             lowers=lowers,
             intents=intents,
-            waits_for={} if upper is None else self._missing(key, lowers),
+            waits_for={} if upper is None or upper.is_leaving else self._missing(key, lowers),
             settled=frozenset() if upper is None else self._unchanged(key, upper, lowers),
         )
 
     def settle(self, decided: Pair, *, unsettled: frozenset[str]) -> None:
         """A pair was decided: where nothing was to be done, remember what both sides were."""
+        upper = decided.upper
         for name, lower in decided.lowers.items():
-            if isinstance(decided.upper, Object) and isinstance(lower, Object) and name not in unsettled:
-                self._settled[decided.key, name] = _content(decided.upper, lower)
-            else:
+            if name in unsettled or not _is_alive(upper) or not _is_alive(lower):
                 self._settled.pop((decided.key, name), None)
+            elif name not in decided.settled:
+                self._settled[decided.key, name] = _content(upper, lower)
 
     def lower(self, key: Key, cluster: str) -> Object | None:
         """The object in the place of the key's copy in a lower cluster, whoever's it is, as far as it is known."""
@@ -217,6 +219,10 @@ class View:
             cluster_of_node={node: lower for lower, nodes in self._nodes.items() for node in nodes},
             users=self.references.users,
         )
+
+
+def _is_alive(side: pair.Side) -> TypeGuard[Object]:
+    return isinstance(side, Object) and not side.is_leaving
 
 
 def _content(upper: Object, lower: Object) -> int:

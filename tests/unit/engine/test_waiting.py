@@ -1,0 +1,40 @@
+"""Who waits for what."""
+
+from hansa.engine.waiting import Waiting
+from hansa.kube import resources
+from hansa.model.pair import Key
+
+
+def key(name):
+    return Key("up", resources.PODS, "ns", name)
+
+
+def test_who_waits_is_woken_once_and_nobody_else():
+    woken = []
+    waiting = Waiting(woken.append)
+    waiting.put(key("a"), until="low")
+    waiting.put(key("a"), until="low")
+    waiting.put(key("b"), until="other")
+    waiting.come("low")
+    waiting.come("low")
+    assert woken == [key("a")]
+    assert waiting.keys("other") == [key("b")]
+
+
+def test_those_who_waited_longest_are_woken_first():
+    woken = []
+    waiting = Waiting(woken.append)
+    for name in "abc":
+        waiting.put(key(name), until="room")
+    waiting.come("room", at_most=2)
+    assert woken == [key("a"), key("b")]
+    waiting.come("room", at_most=2)
+    assert woken == [key("a"), key("b"), key("c")]
+    assert waiting.keys("room") == []
+
+
+def test_who_is_woken_may_wait_again_at_once():
+    waiting = Waiting(lambda one: waiting.put(one, until="room"))
+    waiting.put(key("a"), until="room")
+    waiting.come("room")
+    assert waiting.keys("room") == [key("a")]
