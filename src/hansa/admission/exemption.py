@@ -6,7 +6,6 @@ from hansa.admission.parking import Pod
 from hansa.model import keys
 
 SYSTEM: Final = "kube-system"
-OPT_OUT: Final = "hansa.dev/webhook"  # label of a pod, or of a namespace for all pods in it; "off" opts out
 OFF: Final = "off"
 MIRROR: Final = (
     "kubernetes.io/config.mirror"  # annotation of a static pod's shadow, which must stay as its kubelet made it
@@ -20,7 +19,7 @@ def is_exempt(pod: Pod, namespace: str) -> bool:
     labels = metadata.get("labels") or {}
     return (
         namespace == SYSTEM
-        or labels.get(OPT_OUT) == OFF
+        or labels.get(keys.WEBHOOK) == OFF
         # The descheduler made it from a pod that had come here before, and chose where it may go.
         or labels.get(keys.CREATED_BY_DESCHEDULER) == "true"
         or MIRROR in (metadata.get("annotations") or {})
@@ -30,8 +29,8 @@ def is_exempt(pod: Pod, namespace: str) -> bool:
 def selectors() -> dict[str, Any]:
     """The same for a webhook's configuration; only of mirror pods can it not be told there."""
     return {
-        "namespaceSelector": {"matchExpressions": [_not(NAMESPACE_NAME, SYSTEM), _not(OPT_OUT, OFF)]},
-        "objectSelector": {"matchExpressions": [_not(OPT_OUT, OFF), _not(keys.CREATED_BY_DESCHEDULER, "true")]},
+        "namespaceSelector": {"matchExpressions": [_not(NAMESPACE_NAME, SYSTEM), _not(keys.WEBHOOK, OFF)]},
+        "objectSelector": {"matchExpressions": [_not(keys.WEBHOOK, OFF), _not(keys.CREATED_BY_DESCHEDULER, "true")]},
     }
 
 

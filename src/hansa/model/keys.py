@@ -6,6 +6,11 @@ UPPER_UID = "hansa.dev/upper-uid"  # annotation: the uid of the upper object
 UPPER_NAME = "hansa.dev/upper-name"  # annotation: namespace/name of the upper object
 CARRIED = "hansa.dev/carried"  # annotation: the keys that came from the upper object, "labels;annotations"
 
+# What a lower object remembers.
+IMAGES = (
+    "hansa.dev/images"  # annotation of a pod: the images that its upper one asked for, whatever admission made of it
+)
+
 # On upper objects.
 LOWER_UID = "hansa.dev/lower-uid"  # annotation: the uid of the lower object that its status came from
 
@@ -22,3 +27,12 @@ SELECTED_NODE = "volume.kubernetes.io/selected-node"  # annotation of a claim: t
 # tensile-kube's descheduler.
 CREATED_BY_DESCHEDULER = "create-by-descheduler"  # label
 UNSCHEDULABLE_NODE = "unschedulable-node"  # annotation
+
+# Virtual nodes.
+VIRTUAL_NODE = "hansa.dev/virtual-node"  # label, "true" on every node of ours
+NODE_LOWER = "hansa.dev/lower"  # annotation: the lower cluster that a node stands for
+NODE_LABELS = "hansa.dev/node-labels"  # annotation: the keys of the labels that we put; others are somebody else's
+NODE_TAINT = "hansa.dev/node-taint"  # annotation: the taint that we put; one that a user took away stays away
+
+# The webhook.
+WEBHOOK = "hansa.dev/webhook"  # label of a pod, or of a namespace for all pods in it; "off" opts out

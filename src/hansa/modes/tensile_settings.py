@@ -13,7 +13,6 @@ from hansa.kube import tolerations
 from hansa.model import keys
 from hansa.model.translation.settings import Settings as LinkSettings
 from hansa.nodes import settings as node_settings
-from hansa.nodes import view
 from hansa.nodes.settings import Settings as NodeSettings
 from hansa.runtime import errors
 
@@ -105,7 +104,7 @@ def link(
                 keys.VIRTUAL_KUBELET_TYPE: "virtual-kubelet",
                 "kubernetes.io/hostname": node.name,
                 "kubernetes.io/role": "agent",
-                view.VIRTUAL_NODE: "true",
+                keys.VIRTUAL_NODE: "true",
                 **node.labels,
             }
         ),

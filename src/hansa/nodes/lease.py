@@ -6,7 +6,7 @@ from typing import Any
 from hansa.kube import errors, resources
 from hansa.kube.client import Client
 from hansa.kube.objects import Object
-from hansa.nodes import view
+from hansa.model import keys
 
 NAMESPACE = "kube-node-lease"
 
@@ -26,7 +26,7 @@ async def remove(client: Client, name: str) -> None:
     """Delete the lease of a virtual node, unless it is somebody else's or gone."""
     try:
         lease = await client.get(resources.LEASES, name, namespace=NAMESPACE)
-        if lease.labels.get(view.VIRTUAL_NODE):
+        if lease.labels.get(keys.VIRTUAL_NODE):
             await client.delete(resources.LEASES, name, namespace=NAMESPACE, uid=lease.uid)
     except errors.NotFound:
         return
@@ -35,7 +35,7 @@ async def remove(client: Client, name: str) -> None:
 def _lease(node: Object, now: datetime.datetime, seconds: int) -> dict[str, Any]:
     owner = {"apiVersion": "v1", "kind": "Node", "name": node.name, "uid": node.uid}
     return {
-        "metadata": {"labels": {view.VIRTUAL_NODE: "true"}, "ownerReferences": [owner]},
+        "metadata": {"labels": {keys.VIRTUAL_NODE: "true"}, "ownerReferences": [owner]},
         "spec": {
             "holderIdentity": node.name,
             "leaseDurationSeconds": seconds,

@@ -15,11 +15,7 @@ from hansa.model import capacity, keys
 from hansa.nodes.facts import ARCH, OS, PRESSURES, Facts
 from hansa.nodes.settings import Settings
 
-VIRTUAL_NODE = "hansa.dev/virtual-node"  # label, "true" on every node of ours
-LOWER = "hansa.dev/lower"  # annotation: the lower cluster that a node stands for
-LABELS = "hansa.dev/node-labels"  # annotation: the keys of the labels that we put; all others are somebody else's
-TAINT = "hansa.dev/node-taint"  # annotation: the taint that we put; one that a user took away afterwards stays away
-SELECTOR = f"{VIRTUAL_NODE}=true"
+SELECTOR = f"{keys.VIRTUAL_NODE}=true"
 
 _CALM = {  # the reasons that kubelets give
     "MemoryPressure": "KubeletHasSufficientMemory",
@@ -42,7 +38,7 @@ class Changes:
 
 def is_ours(node: Object, settings: Settings) -> bool:
     """Whether we made this Node, for this lower cluster."""
-    return node.labels.get(VIRTUAL_NODE) == "true" and node.annotations.get(LOWER) == settings.lower
+    return node.labels.get(keys.VIRTUAL_NODE) == "true" and node.annotations.get(keys.NODE_LOWER) == settings.lower
 
 
 def manifest(facts: Facts, now: datetime.datetime) -> Object:
@@ -82,25 +78,25 @@ def _metadata(facts: Facts) -> dict[str, dict[str, str]]:
         f"beta.{ARCH}": landscape.arch,
         **landscape.places,
         **settings.labels,
-        VIRTUAL_NODE: "true",
+        keys.VIRTUAL_NODE: "true",
     }
     annotations = {
-        LOWER: settings.lower,
-        LABELS: ",".join(sorted(labels)),
-        TAINT: str(settings.taint or ""),
+        keys.NODE_LOWER: settings.lower,
+        keys.NODE_LABELS: ",".join(sorted(labels)),
+        keys.NODE_TAINT: str(settings.taint or ""),
     }
     return {"labels": labels, "annotations": annotations}
 
 
 def _node_patch(have: Object, facts: Facts) -> dict[str, Any]:
-    want, put = _metadata(facts), have.annotations.get(LABELS, "").split(",")
+    want, put = _metadata(facts), have.annotations.get(keys.NODE_LABELS, "").split(",")
     outdated: dict[str, str | None] = {key: None for key in have.labels if key in put and key not in want["labels"]}
     patch: dict[str, Any] = {
         "labels": outdated | _changed(have.labels, want["labels"]),
         "annotations": _changed(have.annotations, want["annotations"]),
     }
     patch = {"metadata": {name: change for name, change in patch.items() if change}}
-    if TAINT in patch["metadata"].get("annotations", ()):
+    if keys.NODE_TAINT in patch["metadata"].get("annotations", ()):
         patch["metadata"]["resourceVersion"] = have.version  # the list of taints is replaced as a whole
         patch["spec"] = {"taints": _taints(have, facts.settings.taint)}
     return patch if patch["metadata"] else {}
@@ -112,7 +108,7 @@ def _changed(have: Mapping[str, Any], want: Mapping[str, Any]) -> dict[str, Any]
 
 def _taints(have: Object, wanted: tolerations.Taint | None) -> list[Any]:
     """Ours in place of the one that we put before, and those of others."""
-    put = have.annotations.get(TAINT)
+    put = have.annotations.get(keys.NODE_TAINT)
     others = [one for one in have.spec.get("taints") or () if _spelled(one) != put]
     if wanted is None:
         return others

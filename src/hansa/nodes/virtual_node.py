@@ -8,6 +8,7 @@ from hansa.kube import errors as api_errors
 from hansa.kube import objects, resources
 from hansa.kube.client import Client, PatchType
 from hansa.kube.objects import Object
+from hansa.model import keys
 from hansa.nodes import lease, view
 from hansa.nodes.facts import Facts
 from hansa.nodes.following import Follower
@@ -142,8 +143,8 @@ async def remove(client: Client, settings: Settings) -> None:
 def _check(node: Object, settings: Settings) -> None:
     if view.is_ours(node, settings):
         return
-    lower = node.annotations.get(view.LOWER)
-    whose = f"stands for cluster {lower}" if lower and node.labels.get(view.VIRTUAL_NODE) else "is not a virtual node"
+    lower = node.annotations.get(keys.NODE_LOWER)
+    whose = f"stands for cluster {lower}" if lower and node.labels.get(keys.VIRTUAL_NODE) else "is not a virtual node"
     raise NotOurs(
         f"node {node.name} is there and {whose}, so it is left alone:"
         f" give the virtual node of cluster {settings.lower} another name, or delete that node"

@@ -9,22 +9,22 @@ from typing import Any, Final
 import msgspec
 
 from hansa.kube.objects import Object
-from hansa.model import diff
+from hansa.model import diff, keys
 from hansa.model.mode import Part
 from hansa.model.pair import Link
 from hansa.model.translation.pod.spec import Spec
 
-IMAGES: Final = "hansa.dev/images"
-"""Annotation of a lower pod: the images that its upper one asked for. Admission below may put others in their place,
-such as a mirror's; whoever compared with those would write the same patch for ever."""
 _RESIZABLE: Final = ("cpu", "memory")
 
 
 def note_images(pod: Object, _link: Link) -> Object:
-    """Remember which images are asked for."""
+    """Remember which images are asked for: admission below may put others in their place, such as a mirror's.
+
+    Whoever compared with those would write the same patch for ever.
+    """
     spec = pod.decode("spec", _Spec)
     images = {one.name: one.image for one in (*(spec.init_containers or ()), *(spec.containers or ()))}
-    return pod.with_metadata(annotations={**pod.annotations, IMAGES: msgspec.json.encode(images).decode()})
+    return pod.with_metadata(annotations={**pod.annotations, keys.IMAGES: msgspec.json.encode(images).decode()})
 
 
 def at_birth(wanted: Object) -> Object:
@@ -39,7 +39,7 @@ def down_patches(lower: Object, wanted: Object) -> Iterable[Part]:
     have, want = lower.decode("spec", _Spec), wanted.decode("spec", _Spec)
     metadata = diff.metadata_patch(lower, wanted)
     spec = _deadline(have, want) | _tolerations(have, want)
-    if lower.annotations.get(IMAGES) != wanted.annotations.get(IMAGES):
+    if lower.annotations.get(keys.IMAGES) != wanted.annotations.get(keys.IMAGES):
         spec |= _images(lower, want)
     if patch := metadata | ({"spec": spec} if spec else {}):
         yield Part(patch)
