@@ -147,3 +147,13 @@ def test_sizes_of_containers_that_ran_already_are_left_alone() -> None:
 
 def test_what_is_noted_above_about_the_lower_pod_does_not_travel() -> None:
     assert follow(created(a_pod()), a_pod(annotations={"hansa.dev/lower-uid": "lower-uid"})) == []
+
+
+def test_a_resize_beside_a_new_image_names_the_new_image() -> None:
+    def pod(image: str, cpu: str) -> Object:
+        return a_pod({"containers": [{"name": "main", "image": image, "resources": {"requests": {"cpu": cpu}}}]})
+
+    _, resize = follow(created(pod("main:1", "1")), pod("main:2", "2"))
+    assert resize.subresource == "resize"
+    [container] = resize.patch["spec"]["containers"]
+    assert (container["image"], container["resources"]) == ("main:2", {"requests": {"cpu": "2"}})

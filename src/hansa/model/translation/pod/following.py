@@ -38,12 +38,13 @@ def down_patches(lower: Object, wanted: Object) -> Iterable[Part]:
     """What the upper pod changed since."""
     have, want = lower.decode("spec", _Spec), wanted.decode("spec", _Spec)
     metadata = diff.metadata_patch(lower, wanted)
-    spec = _deadline(have, want) | _tolerations(have, want)
-    if lower.annotations.get(keys.IMAGES) != wanted.annotations.get(keys.IMAGES):
-        spec |= _images(lower, want)
+    is_same = lower.annotations.get(keys.IMAGES) == wanted.annotations.get(keys.IMAGES)
+    images = {} if is_same else _images(lower, want)
+    spec = _deadline(have, want) | _tolerations(have, want) | images
     if patch := metadata | ({"spec": spec} if spec else {}):
         yield Part(patch)
-    if resized := _resized(lower, have, want):
+    # The images are there by then, and a resize that named others would be refused.
+    if resized := _resized(lower.with_fields(spec=lower.spec | images) if images else lower, have, want):
         yield Part({"spec": resized}, "resize")
     if added := _names(want.ephemeral_containers) - _names(have.ephemeral_containers):
         new = [one for one in wanted.spec["ephemeralContainers"] if one["name"] in added]
