@@ -62,12 +62,9 @@ class Connection(asyncio.BufferedProtocol):
     async def body(self) -> bytes:
         """The whole body of the answer."""
         pieces = [self._body.feed(self._take())]
-        while not self._body.is_done:
-            if not await self._more():
-                if not isinstance(self._body, framing.Endless):
-                    raise ConnectionResetError("the answer broke off")
-                break
+        while not self._body.is_done and await self._more():
             pieces.append(self._body.feed(self._take()))
+        self._check_end()
         return b"".join(pieces)
 
     async def read(self) -> bytes:
@@ -78,6 +75,7 @@ class Connection(asyncio.BufferedProtocol):
                 break
             if data := self._body.feed(self._take()):
                 return data
+        self._check_end()
         return b""
 
     async def read_raw(self) -> bytes:
@@ -129,6 +127,10 @@ class Connection(asyncio.BufferedProtocol):
         """Whether another exchange can follow."""
         return self._is_kept and self._body.is_done and not self._filled and not self._is_over
 
+    def _check_end(self) -> None:
+        if not self._body.is_done and not isinstance(self._body, framing.Endless):
+            raise ConnectionResetError("the answer broke off")
+
     async def _head(self) -> bytes:
         searched = 0
         while (end := bytes(self._view[: self._filled]).find(b"\r\n\r\n", searched)) < 0:
@@ -162,7 +164,7 @@ class Connection(asyncio.BufferedProtocol):
         if is_busy and self._filled < len(self._view) // 2 and not self._is_over:
             self._socket.pause_reading()
             await asyncio.sleep(GULP)
-            self._socket.resume_reading()
+            _resume(self._socket)
         self._last_read = loop.time()
 
     def _take(self) -> bytes:
@@ -170,7 +172,7 @@ class Connection(asyncio.BufferedProtocol):
         self._filled = 0
         if self._is_full:
             self._is_full = False
-            self._transport.resume_reading()
+            _resume(self._transport)
         return data
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -209,6 +211,11 @@ def _wake(waiter: asyncio.Future[None] | None) -> None:
         waiter.set_result(None)
 
 
+def _resume(transport: asyncio.Transport) -> None:
+    if not transport.is_closing():  # uvloop's would raise
+        transport.resume_reading()
+
+
 async def connect(access: Access) -> Connection:
     """Open a connection as the access says: TLS or not, by a proxy or not."""
     server = urlsplit(access.server)
@@ -230,13 +237,14 @@ async def _dial(address: SplitResult) -> Connection:
 
 async def _dial_proxy(url: str, server: SplitResult) -> Connection:
     proxy = urlsplit(url)
+    host = f"[{server.hostname}]" if ":" in (server.hostname or "") else server.hostname
     try:
         connection = await _dial(proxy)
+        if proxy.scheme == "https":
+            await connection.start_tls(ssl.create_default_context(), proxy.hostname)
+        await connection.pass_proxy(f"{host}:{_port(server)}", proxy)
     except OSError as error:
         raise ProxyRefused(error.errno, error.strerror) from None
-    if proxy.scheme == "https":
-        await connection.start_tls(ssl.create_default_context(), proxy.hostname)
-    await connection.pass_proxy(f"{server.hostname}:{_port(server)}", proxy)
     return connection
 
 

@@ -1,0 +1,148 @@
+"""Connections that end, stall or babble: what a real API server does only when it dies or a proxy stands before it."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import pytest
+
+from hansa.kube import errors
+from hansa.kube.credentials import Credentials
+from hansa.kube.credentials.login import Login
+from hansa.kube.server import Server
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+Script = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+@contextlib.asynccontextmanager
+async def against(script: Script) -> AsyncIterator[Server]:
+    """A client of a server that treats each connection as the script says, then closes it."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+            await script(reader, writer)
+        writer.close()
+
+    listening = await asyncio.start_server(serve, "127.0.0.1", 0)
+    port = listening.sockets[0].getsockname()[1]
+    login = Login(server=f"http://127.0.0.1:{port}/base", server_origin="field server", origin="test")
+    async with listening, Server(Credentials(lambda: login), user_agent="test", deadline=5) as server:
+        yield server
+
+
+async def request_head(reader: asyncio.StreamReader) -> bytes:
+    return await reader.readuntil(b"\r\n\r\n")
+
+
+async def read_to_the_end(server: Server) -> None:
+    stream = await server.open("/x")
+    while await stream.read():
+        pass
+
+
+async def test_a_connection_is_used_again() -> None:
+    connections = 0
+
+    async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal connections
+        connections += 1
+        while head := await request_head(reader):
+            assert head.startswith(b"GET /base/x HTTP/1.1\r\n")
+            writer.write(OK)
+
+    async with against(script) as server:
+        for _ in range(3):
+            assert (await server.request("GET", "/x")).body == b"ok"
+    assert connections == 1
+
+
+async def one_answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Answers once, and closes when the next request comes."""
+    await request_head(reader)
+    writer.write(OK)
+    await request_head(reader)
+
+
+async def test_a_request_on_a_connection_that_just_ended_is_sent_again_only_if_it_may_be() -> None:
+    async with against(one_answer) as server:
+        for _ in range(3):
+            assert (await server.request("GET", "/x")).body == b"ok"
+        with pytest.raises(errors.Unreachable, match="broke"):
+            await server.request("POST", "/x", body=b"{}")
+        assert (await server.request("POST", "/x", body=b"{}")).body == b"ok"
+
+
+async def test_a_connection_that_is_to_be_closed_is_not_used_again() -> None:
+    async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await request_head(reader)
+        writer.write(OK.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
+
+    async with against(script) as server:
+        for _ in range(3):
+            assert (await server.request("POST", "/x")).body == b"ok"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nok",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nok",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-",
+        b"SSH-2.0-OpenSSH\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nX: " + b"x" * 100_000,
+    ],
+    ids=["sized", "in a chunk", "between chunks", "in the head", "not HTTP", "endless head"],
+)
+async def test_an_answer_that_breaks_off_is_no_answer(answer: bytes) -> None:
+    async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await request_head(reader)
+        writer.write(answer)
+        await writer.drain()
+
+    async with against(script) as server:
+        with pytest.raises(errors.Unreachable, match="broke"):
+            await server.request("GET", "/x")
+        with pytest.raises(errors.Unreachable, match="broke"):
+            await read_to_the_end(server)
+
+
+async def test_a_stream_ends_where_the_server_ends_it() -> None:
+    async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await request_head(reader)
+        writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n")
+
+    async with against(script) as server:
+        stream = await server.open("/x")
+        assert (await stream.read(), await stream.read()) == (b"ok", b"")
+
+
+async def test_a_body_without_a_length_ends_with_its_connection() -> None:
+    async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await request_head(reader)
+        writer.write(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n\r\n" + b"x" * 500_000)
+        await writer.drain()
+
+    async with against(script) as server:
+        assert len((await server.request("GET", "/x")).body) == 500_000
+
+
+async def test_a_server_that_never_answers_is_given_up_at_the_deadline() -> None:
+    async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await request_head(reader)
+        await reader.read()
+
+    async with against(script) as server:
+        with pytest.raises(errors.Unreachable, match=r"cannot GET /x: http://.* gave no answer in 0\.1 s"):
+            await server.request("GET", "/x", deadline=0.1)
+
+
+async def test_a_login_page_is_no_answer_of_an_api_server() -> None:
+    async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await request_head(reader)
+        writer.write(b"HTTP/1.1 302 Found\r\nLocation: /login\r\nContent-Length: 0\r\n\r\n")
+
+    async with against(script) as server:
+        with pytest.raises(errors.Invalid, match="302"):
+            await server.request("GET", "/x")
