@@ -24,7 +24,7 @@ from hansa.runtime import clock, metrics
 
 MOST = 1000  # Events that wait to be written; more than that is noise
 WRITERS = 4
-OLD = 60.0  # seconds; what was told longer ago than this before a start is not told again
+OLD = 60.0  # seconds before we last listened, after which a full list brings no news; clocks differ by less
 TOLD = ("reason", "message", "type", "count", "firstTimestamp", "lastTimestamp", "eventTime", "series", "action")
 
 
@@ -66,19 +66,21 @@ class Echo:
             await self._listen()
 
     async def _listen(self) -> None:
-        client = self._lower.cluster.client
-        began, is_new = self._clock.wall(), False
+        client, heard = self._lower.cluster.client, self._clock.wall()
+        since: datetime.datetime | None = None  # while a full list comes: what is older was told before
         changes = watching.watch(client, resources.EVENTS, clock=self._clock, random=self._random)
         async with contextlib.aclosing(changes):
             async for change in changes:
                 match change:
-                    case watching.Synced():
-                        is_new = True
                     case watching.Restarted():
-                        is_new = False
+                        since = heard - datetime.timedelta(seconds=OLD)
+                    case watching.Synced():
+                        since = None
                     case watching.Added(event) | watching.Modified(event):
-                        if is_new or _last(event) > began - datetime.timedelta(seconds=OLD):
+                        if since is None or _last(event) > since:
                             self._take(event)
+                if since is None:
+                    heard = self._clock.wall()
 
     def _take(self, event: Object) -> None:
         if self._key(event) is None:

@@ -41,7 +41,7 @@ class Syncer:
         random: randomness.Random,
         metrics: metrics.Registry,
         whole: Iterable[Resource] = (resources.PODS,),
-        workers: int = 64,
+        workers: int = 128,
         width: int = 32,
         period: float = 300.0,
     ) -> None:
