@@ -2,21 +2,24 @@
 
 import argparse
 import asyncio
+import importlib
 import os
 import signal
 import sys
 from collections.abc import Sequence
 
 import hansa
-from hansa.cli import local, virtual_node, webhook
 from hansa.runtime.errors import HansaError
 
+# Each is a module of its own, loaded only when it is asked for: a command should not wait for the others' imports.
+COMMANDS = ("local", "virtual-node", "webhook")
 INTERRUPTED = 128 + signal.SIGINT
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; the result is the exit code."""
-    arguments = _parser().parse_args(argv)
+    words = sys.argv[1:] if argv is None else argv
+    arguments = _parser(words).parse_args(words)
     try:
         with asyncio.Runner(loop_factory=arguments.loop_factory) as runner:
             result: int = runner.run(arguments.run(arguments))
@@ -33,14 +36,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     return result
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="hansa", description="Joins Kubernetes clusters into a league.")
     parser.add_argument("--version", action="version", version=f"hansa {hansa.__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     parser.set_defaults(loop_factory=None)
-    local.add_to(commands)
-    virtual_node.add_to(commands)
-    webhook.add_to(commands)
+    for name in [word for word in words[:1] if word in COMMANDS] or COMMANDS:
+        importlib.import_module(f"hansa.cli.{name.replace('-', '_')}").add_to(commands)
     return parser
 
 
