@@ -93,6 +93,8 @@ class League:
         await eventually(self._nodes_are_ready, within=60)
 
     async def _nodes_are_ready(self) -> bool:
+        if self.program is None or self.program.has_ended:
+            raise Refused(f"virtual-node does not run: {self.log.read_text()[-4000:]}")
         for name in self.lowers:
             node = await self.upper.find("node", f"vn-{name}")
             assert node is not None, f"there is no node vn-{name}"

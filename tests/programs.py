@@ -57,6 +57,11 @@ class Hansa:
         """Its process id."""
         return self._process.pid
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether it is gone."""
+        return self._process.returncode is not None
+
     def kill(self) -> None:
         """End it as a crash does."""
         with contextlib.suppress(ProcessLookupError):

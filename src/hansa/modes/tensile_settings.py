@@ -99,15 +99,13 @@ def link(
     host, port = _host_and_port(upper_address)
     return LinkSettings(
         node=node.name,
-        node_labels=_Labels(
-            {
-                keys.VIRTUAL_KUBELET_TYPE: "virtual-kubelet",
-                "kubernetes.io/hostname": node.name,
-                "kubernetes.io/role": "agent",
-                keys.VIRTUAL_NODE: "true",
-                **node.labels,
-            }
-        ),
+        node_labels={
+            keys.VIRTUAL_KUBELET_TYPE: "virtual-kubelet",
+            "kubernetes.io/hostname": node.name,
+            "kubernetes.io/role": "agent",
+            keys.VIRTUAL_NODE: "true",
+            **node.labels,
+        },
         taint=node.taint.key if node.taint else keys.PROVIDER_TAINT,
         ignored_labels=frozenset(ignored_labels),
         scheduler=scheduler,
@@ -126,13 +124,6 @@ def taint(text: str) -> tolerations.Taint:
     if effect not in list(tolerations.Effect):
         raise InvalidSettings(f'taint "{text}" has an unknown effect: there are {", ".join(tolerations.Effect)}')
     return tolerations.Taint(key, value, effect)
-
-
-class _Labels(dict[str, str]):
-    """Labels as a part of a key: who follows a route tells by its settings whether it is another one."""
-
-    def __hash__(self) -> int:  # type: ignore[override]
-        return hash(frozenset(self.items()))
 
 
 def _port(text: str) -> int:

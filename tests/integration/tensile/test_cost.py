@@ -22,7 +22,9 @@ async def test_after_the_caches_are_warm_nothing_is_listed_or_read_and_a_pod_tak
     await kube("-n", upper_namespace, "delete", "deployment", "web")
 
     async def all_gone():
-        return all(len(await member.all("pods", namespace=upper_namespace)) <= 2 for member in members)
+        return not [
+            one for member in members for one in await member.all("pods", namespace=upper_namespace, labels="app=web")
+        ]
 
     await eventually(all_gone)
     requests = [one for member in members for one in (await flushed(member))[before[member.name] :]]

@@ -1,0 +1,255 @@
+"""Pods through one virtual node, beside the same on a plain cluster in the same run. All rate limits are lifted."""
+
+import asyncio
+import contextlib
+import os
+import statistics
+import time
+from dataclasses import dataclass
+from datetime import datetime
+
+import pytest
+
+from eventually import eventually
+from hansa.kube import resources, watching
+from hansa.kube.objects import Object
+from hansa.local import ClusterSpec, NodeShape, ports
+from league import League, deployment, member, pod
+
+SIZES = [int(text) for text in os.environ.get("HANSA_BENCH_PODS", "100,1000").split(",")]
+MANY = int(os.environ.get("HANSA_BENCH_MANY", "10000"))
+WRITES = {"create", "update", "patch", "delete"}
+HEARTBEATS = {"nodes", "leases"}  # they cost by the hour, not by the pod
+LEAST_RATE, MOST_WRITES, MOST_CPU_MS, MOST_DELETION = 0.55, 6.0, 6.0, 2.0
+MOST_LATENCY_MS, MOST_SPREAD, MOST_RSS_MB, MOST_RESTART = 30.0, 0.20, 200.0, 10.0
+FLUSH = {"kube-apiserver": ("--audit-log-batch-max-wait=200ms",)}
+
+
+@pytest.fixture(scope="module")
+async def bench(fleet, kubectl, tmp_path_factory):
+    """A plain cluster, an upper and a lower one of the same size, and the program."""
+    shape = NodeShape(cpu="100k", memory="1000Ti", pods="100k")
+    wishes = [
+        ClusterSpec(name, nodes=0 if name == "upper" else 4, shape=shape, audit=True, lift_limits=True, flags=FLUSH)
+        for name in ("plain", "upper", "lower")
+    ]
+    plain, upper, lower = [member(made, kubectl) for made in await fleet.up(wishes)]
+    folder = tmp_path_factory.mktemp("bench")
+    port = ports.choose(1, taken=(), seed=str(folder))[0]
+    league = League(upper, {"lower": lower}, folder, port=port)
+    await league.start("--log-level", "warn")
+    await league.ready()
+    async with contextlib.AsyncExitStack() as stack:
+        clients = {
+            one.name: await stack.enter_async_context(one.cluster.client("hansa-bench"))
+            for one in (plain, upper, lower)
+        }
+        yield Bench(league, plain, clients)
+    await league.stop()
+
+
+@dataclass
+class Bench:
+    league: League
+    plain: object
+    clients: dict
+
+    @property
+    def pid(self):
+        return self.league.program.pid
+
+    def cpu(self):
+        """Seconds of CPU that the program has used."""
+        with open(f"/proc/{self.pid}/stat") as file:  # noqa: PTH123
+            fields = file.read().rpartition(") ")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def rss(self):
+        """MB that the program holds."""
+        with open(f"/proc/{self.pid}/status") as file:  # noqa: PTH123
+            return next(int(line.split()[1]) for line in file if line.startswith("VmRSS")) / 1024
+
+    def requests(self):
+        """The program's requests to both sides, so far, in the order of their time."""
+        found = [one for side in (self.league.upper, self.league.lowers["lower"]) for one in side.requests()]
+        return sorted(found, key=lambda one: one["requestReceivedTimestamp"])
+
+    async def settled_requests(self):
+        """All requests; an audit log is written a moment after the answer."""
+        last = -1
+        while last != len(now := self.requests()):
+            last = len(now)
+            await asyncio.sleep(1)
+        return now
+
+
+@dataclass
+class Life:
+    """How long it took so many pods to run and to go, and what was used for it."""
+
+    pods: int
+    running: float
+    gone: float
+
+    @property
+    def rate(self):
+        return self.pods / self.running
+
+
+async def life(client, count, *, on="", also=None):
+    """Let a Deployment's pods run and go; seconds for both. `also` must have no pod left, either."""
+    name = f"web-{count}"
+    made = deployment(name, count, on=on)
+    if not on:
+        made["spec"]["template"]["spec"].pop("nodeSelector", None)
+    began = time.perf_counter()
+    await client.create(resources.DEPLOYMENTS, Object.of(made), namespace="default")
+    await watched(client, name, lambda phases: sum(p == "Running" for p in phases.values()) >= count)
+    running = time.perf_counter() - began
+    began = time.perf_counter()
+    await client.delete(resources.DEPLOYMENTS, name, namespace="default")
+    for each in (client, also):
+        if each is not None:
+            await watched(each, name, lambda phases: not phases)
+    return Life(count, running, time.perf_counter() - began)
+
+
+async def watched(client, app, is_done):
+    """Follow pods until their phases are as wanted."""
+    phases, is_listed = {}, False
+    changes = watching.watch(client, resources.PODS, namespace="default", labels=f"app={app}")
+    async with asyncio.timeout(1800), contextlib.aclosing(changes):
+        async for change in changes:
+            match change:
+                case watching.Added(obj) | watching.Modified(obj):
+                    phases[obj.name] = obj.status.get("phase")
+                case watching.Deleted(obj):
+                    phases.pop(obj.name, None)
+                case watching.Synced():
+                    is_listed = True
+            if is_listed and is_done(phases):
+                return
+
+
+def verdict(what, value, bound, *, is_least=False):
+    is_kept = value >= bound if is_least else value <= bound
+    told = f"{'at least' if is_least else 'at most'} {bound:g}{'' if is_kept else '   MISSED'}"
+    print(f"  {what:<58}{value:>10.2f}   {told}")
+    return is_kept
+
+
+COSTS = {}
+
+
+@pytest.mark.parametrize("count", SIZES)
+async def test_pods_through_one_virtual_node_beside_a_plain_cluster(bench, count):
+    await life(bench.clients["upper"], 20, on="lower", also=bench.clients["lower"])  # warm
+    plain = await life(bench.clients["plain"], count)
+    before, cpu = len(await bench.settled_requests()), bench.cpu()
+    ours = await life(bench.clients["upper"], count, on="lower", also=bench.clients["lower"])
+    used = bench.cpu() - cpu
+    requests = (await bench.settled_requests())[before:]
+    writes = [one for one in requests if one["verb"] in WRITES and one["objectRef"]["resource"] not in HEARTBEATS]
+    lists = [one for one in requests if one["verb"] == "list"]
+    print(f"\n{count} pods: plain {plain.rate:.0f}/s and gone in {plain.gone:.1f} s, ", end="")
+    print(f"ours {ours.rate:.0f}/s and gone in {ours.gone:.1f} s")
+    kept = [
+        verdict("pods Running per second, of the plain cluster's", ours.rate / plain.rate, LEAST_RATE, is_least=True),
+        verdict("writes for a pod's life", len(writes) / count, MOST_WRITES),
+        verdict("CPU for a pod's life, ms", 1000 * used / count, MOST_CPU_MS),
+        verdict("deletion, times the plain cluster's", ours.gone / plain.gone, MOST_DELETION),
+        verdict("lists", len(lists), 0),
+    ]
+    print(f"  RSS {bench.rss():.0f} MB; {summary(writes, count)}")
+    COSTS[count] = 1000 * used / count
+    assert all(kept)
+
+
+def summary(writes, count):
+    counts = {}
+    for one in writes:
+        ref = one["objectRef"]
+        code = one["responseStatus"]["code"]
+        what = f"{one['verb']} {ref['resource']}{'/' + ref['subresource'] if 'subresource' in ref else ''}"
+        what += "" if code < 400 else f" ({code})"
+        counts[what] = counts.get(what, 0) + 1
+    return ", ".join(f"{what} {number / count:.2f}" for what, number in sorted(counts.items()))
+
+
+async def test_the_way_of_a_lone_pod(bench):
+    """From the moment that a pod is bound above to the moment that it is created below, as the audit logs tell."""
+    upper = bench.clients["upper"]
+    names = [f"lone-{n}" for n in range(50)]
+    for name in names:
+        await upper.create(
+            resources.PODS, Object.of(pod(name, on="lower", metadata={"labels": {"app": name}})), namespace="default"
+        )
+        await watched(upper, name, lambda phases: list(phases.values()) == ["Running"])
+    await bench.settled_requests()
+    bound = times(bench.league.upper, "kube-scheduler", "binding")
+    made = times(bench.league.lowers["lower"], "hansa-virtual-node", "")
+    ways = [1000 * (made[name] - bound[name]).total_seconds() for name in names]
+    print(f"\nlone pods, bound above → created below: p50 {statistics.median(ways):.1f} ms, worst {max(ways):.1f} ms")
+    for name in names:
+        await upper.delete(resources.PODS, name, namespace="default")
+    for name in names:
+        await watched(upper, name, lambda phases: not phases)
+    assert verdict("bound above → created below, p50, ms", statistics.median(ways), MOST_LATENCY_MS)
+
+
+def times(side, agent, subresource):
+    """When each pod was created, or bound, successfully."""
+    found = {}
+    for one in side.requests(agent=agent):
+        ref = one.get("objectRef", {})
+        is_meant = ref.get("resource") == "pods" and ref.get("subresource", "") == subresource
+        if one["verb"] == "create" and is_meant and one["responseStatus"]["code"] < 300 and "name" in ref:
+            found[ref["name"]] = datetime.fromisoformat(one["stageTimestamp"])
+    return found
+
+
+async def test_ten_thousand_pods_and_a_restart(bench):
+    upper, league = bench.clients["upper"], bench.league
+    made = deployment("many", MANY, on="lower")
+    cpu, began = bench.cpu(), time.perf_counter()
+    await upper.create(resources.DEPLOYMENTS, Object.of(made), namespace="default")
+    await watched(upper, "many", lambda phases: sum(p == "Running" for p in phases.values()) >= MANY)
+    seconds = time.perf_counter() - began
+    cost = 1000 * (bench.cpu() - cpu) / MANY
+    print(f"\n{MANY} pods run after {seconds:.0f} s ({MANY / seconds:.0f}/s); CPU {cost:.2f} ms a pod")
+    kept = [verdict(f"RSS with {MANY} pods, MB", bench.rss(), MOST_RSS_MB)]
+    await league.kill()
+    await upper.create(
+        resources.PODS,
+        Object.of(pod("meanwhile", on="lower", metadata={"labels": {"app": "meanwhile"}})),
+        namespace="default",
+    )
+    began = time.perf_counter()
+    await league.start("--log-level", "warn")
+    await watched(upper, "meanwhile", lambda phases: list(phases.values()) == ["Running"])
+    await eventually(lambda: is_idle(league.port), within=120)
+    kept.append(verdict(f"restart with {MANY} pods, s", time.perf_counter() - began, MOST_RESTART))
+    kept.append(verdict("RSS after the restart, MB", bench.rss(), MOST_RSS_MB))
+    cpu, began = bench.cpu(), time.perf_counter()
+    await upper.delete(resources.DEPLOYMENTS, "many", namespace="default")
+    await upper.delete(resources.PODS, "meanwhile", namespace="default")
+    for side in (upper, bench.clients["lower"]):
+        await watched(side, "many", lambda phases: not phases)
+    print(f"  gone after {time.perf_counter() - began:.0f} s; CPU {1000 * (bench.cpu() - cpu) / MANY:.2f} ms a pod")
+    assert all(kept)
+
+
+async def is_idle(port):
+    """Nothing waits for a worker, and none works."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(b"GET /metrics HTTP/1.0\r\n\r\n")
+    text = (await reader.read()).decode()
+    writer.close()
+    busy = [line for line in text.splitlines() if line.startswith(("hansa_queue_depth{", "hansa_queue_working{"))]
+    return busy and all(line.endswith(" 0") for line in busy)
+
+
+def test_the_cost_of_a_pod_is_the_same_for_few_and_for_many():
+    print("\n  CPU for a pod's life, ms: " + ", ".join(f"{count} pods {cost:.2f}" for count, cost in COSTS.items()))
+    least, most = min(COSTS.values()), max(COSTS.values())
+    assert verdict("dearest beside cheapest", most / least - 1, MOST_SPREAD)
