@@ -4,8 +4,9 @@ What is not there any more is forgotten, what is refused is told to the user, wh
 """
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Coroutine, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from hansa.engine.side import Side
 from hansa.engine.view import View
@@ -74,7 +75,7 @@ class Applier:
         for write in todo.writes:
             by_cluster.setdefault(write.cluster, []).append(write)
         work = [self._in(view.side(cluster), writes, key, view) for cluster, writes in by_cluster.items()]
-        problems = [await one for one in work] if len(work) == 1 else await asyncio.gather(*work)
+        problems = [await work[0]] if len(work) == 1 else await _side_by_side(work)
         return [*found, *(one for one in problems if one is not None)]
 
     async def _in(self, side: Side, writes: Iterable[Write], key: Key, view: View) -> Problem | None:
@@ -105,6 +106,8 @@ class Applier:
             try:
                 made = await client.create(resource, write.obj, field_manager=self._field_manager)
             except errors.NotFound:
+                if not write.obj.namespace:
+                    raise
                 await self._make_namespace(write.obj.namespace, side, view)
                 made = await client.create(resource, write.obj, field_manager=self._field_manager)
         except errors.AlreadyExists:
@@ -163,6 +166,12 @@ class Applier:
         else:
             store.observe(left)
         return None
+
+
+async def _side_by_side(work: Iterable[Coroutine[Any, Any, Problem | None]]) -> list[Problem | None]:
+    async with asyncio.TaskGroup() as group:
+        running = [group.create_task(one) for one in work]
+    return [task.result() for task in running]
 
 
 def _is_gone(answer: Object) -> bool:

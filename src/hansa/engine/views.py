@@ -26,7 +26,7 @@ FEW = 4  # who is woken by one change of a quota; those who succeed wake others
 
 
 class Views:
-    """All views. `changed` is told the keys to look at; `whole` is which resources are watched whole below."""
+    """All views. What changes wakes keys in `waiting`; `whole` names the resources that are watched whole below."""
 
     def __init__(
         self,

@@ -95,7 +95,8 @@ async def test_a_cluster_that_comes_later_and_one_that_leaves(start_engine, clie
         await clients["up"].create(PODS, lab.pod("other", "vn1", namespace=home))
         await eventually(see["up"].has(PODS, "other", home, is_running))
         engine.join("low2", low2)
-        engine.registry.link(Route("up", "low2", nodes=frozenset({"vn2"})))
+        engine.registry.link(Route("up", "low2", settings={"not": "yet"}))
+        engine.registry.link(Route("up", "low2", settings={"now": "so"}, nodes=frozenset({"vn2"})))
         await eventually(see["up"].has(PODS, "early", home, is_running))
 
         await engine.registry.leave("low2")
