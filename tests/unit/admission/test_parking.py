@@ -11,6 +11,10 @@ from hansa.admission import parking
 from hansa.admission.parking import FOR_EVER, PREFERRED, REQUIRED, Malformed
 from hansa.admission.steering import Steering
 from hansa.kube import affinity, tolerations
+from hansa.kube.objects import Object
+from hansa.model.pair import Link
+from hansa.model.translation.pod import constraints
+from hansa.model.translation.settings import Settings as LinkSettings
 
 # The annotation in tensile-kube's own description.
 SEED = (
@@ -249,6 +253,37 @@ def test_both_conditions_together_are_the_original_one(spec, above, below):
 def test_every_toleration_counts_below_as_it_was_written(spec):
     result = park_if_possible(spec)
     assert result is None or parked(result).get("tolerations", []) == spec.get("tolerations", [])
+
+
+@given(SPECS)
+def test_what_is_put_back_below_is_what_was_asked_for(spec):
+    asked = _of_lower_nodes(spec)
+    above = parking.park(pod(**copy.deepcopy(asked)), HOW)
+    link = Link("upper", "id", "lower", LinkSettings(node="vn1"))
+    below = constraints.restore_constraints(above["spec"], Object.of(above), link)
+    for field in ("nodeSelector", "affinity", "tolerations"):
+        assert (below.get(field) or {}) == (asked.get(field) or {})
+
+
+def _of_lower_nodes(spec):
+    """The same without a word that steers the upper scheduler, and without what selects no node at all."""
+
+    def kept(one):
+        return one["key"] in ("disk", "gpu", "zone")
+
+    whole = copy.deepcopy(spec)
+    whole["nodeSelector"] = {key: value for key, value in whole.get("nodeSelector", {}).items() if kept({"key": key})}
+    others, nodes = whole.pop("affinity", {}), {}
+    wanted = others.pop("nodeAffinity", {})
+    terms = [term(*found) for one in wanted.get(REQUIRED, {}).get("nodeSelectorTerms", [])
+             if (found := [e for e in one.get("matchExpressions", []) if kept(e)])]  # fmt: skip
+    liked = [{"weight": one["weight"], "preference": term(*found)} for one in wanted.get(PREFERRED, [])
+             if (found := [e for e in one["preference"].get("matchExpressions", []) if kept(e)])]  # fmt: skip
+    if distinct := [one for number, one in enumerate(terms) if one not in terms[:number]]:
+        nodes[REQUIRED] = {"nodeSelectorTerms": distinct}
+    if liked:
+        nodes[PREFERRED] = liked
+    return whole | {"affinity": others | ({"nodeAffinity": nodes} if nodes else {})}
 
 
 def _without_absence(spec):
