@@ -1,4 +1,4 @@
-"""What lists and watches answer: pages of objects, and events. The hot path of every cache."""
+"""What an API server answers: objects, pages of them, and the events of a watch. The hot path of every cache."""
 
 import sys
 
@@ -18,19 +18,6 @@ class Page(msgspec.Struct, frozen=True, gc=False):
     remaining: int | None = None
 
 
-class _ListMetadata(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    resource_version: str = ""
-    continue_: str = msgspec.field(name="continue", default="")
-    remaining_item_count: int | None = None
-
-
-class _List(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    api_version: str = ""
-    kind: str = ""
-    metadata: _ListMetadata = _ListMetadata()
-    items: list[dict[str, Raw]] | None = None
-
-
 class _Usual(msgspec.Struct, frozen=True, gc=False, rename="camel", forbid_unknown_fields=True):
     """What most kinds have: read in one pass, which is a third faster than field by field."""
 
@@ -41,6 +28,20 @@ class _Usual(msgspec.Struct, frozen=True, gc=False, rename="camel", forbid_unkno
     status: Raw | UnsetType = UNSET
     data: Raw | UnsetType = UNSET
     type: Raw | UnsetType = UNSET
+
+    def object(self, *, api_version: str, kind: str, keep_managed_fields: bool) -> Object:
+        """The object; what it keeps is copied, since a view would keep the whole answer alive."""
+        content = {}
+        if self.spec is not UNSET:
+            content["spec"] = self.spec.copy()
+        if self.status is not UNSET:
+            content["status"] = self.status.copy()
+        if self.data is not UNSET:
+            content["data"] = self.data.copy()
+        if self.type is not UNSET:
+            content["type"] = self.type.copy()
+        self.metadata.settle(keep_managed_fields=keep_managed_fields)
+        return Object(sys.intern(api_version), sys.intern(kind), self.metadata, content)
 
 
 class _UsualEvent(msgspec.Struct, frozen=True, gc=False):
@@ -53,21 +54,34 @@ class _Event(msgspec.Struct, frozen=True, gc=False):
     object: dict[str, Raw]
 
 
-_LIST = msgspec.json.Decoder(_List)
-_EVENT = msgspec.json.Decoder(_Event)
+class _ListMetadata(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    resource_version: str = ""
+    continue_: str = msgspec.field(name="continue", default="")
+    remaining_item_count: int | None = None
+
+
+class _List(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    api_version: str = ""
+    kind: str = ""
+    metadata: _ListMetadata = _ListMetadata()
+    items: Raw = Raw(b"[]")
+
+
+_USUAL = msgspec.json.Decoder(_Usual)
 _USUAL_EVENT = msgspec.json.Decoder(_UsualEvent)
+_USUAL_ITEMS = msgspec.json.Decoder(list[_Usual] | None)
+_EVENT = msgspec.json.Decoder(_Event)
+_LIST = msgspec.json.Decoder(_List)
+_ITEMS = msgspec.json.Decoder(list[dict[str, Raw]])
 
 
-def parse_page(data: bytes, *, keep_managed_fields: bool = False) -> Page:
-    """Read a list. Its items do not tell their kind, the list does: each item gets it."""
-    page = _LIST.decode(data)
-    head = {
-        "apiVersion": Raw(msgspec.json.encode(page.api_version)),
-        "kind": Raw(msgspec.json.encode(page.kind.removesuffix("List"))),
-    }
-    items = tuple(Object.build(head | item, keep_managed_fields=keep_managed_fields) for item in page.items or ())
-    meta = page.metadata
-    return Page(items, meta.resource_version, meta.continue_, meta.remaining_item_count)
+def parse_object(data: bytes, *, keep_managed_fields: bool = False) -> Object:
+    """Read one object."""
+    try:
+        usual = _USUAL.decode(data)
+    except msgspec.ValidationError:
+        return Object.parse(data, keep_managed_fields=keep_managed_fields)
+    return usual.object(api_version=usual.api_version, kind=usual.kind, keep_managed_fields=keep_managed_fields)
 
 
 def parse_event(line: bytes, *, keep_managed_fields: bool = False) -> tuple[str, Object | Status]:
@@ -77,19 +91,26 @@ def parse_event(line: bytes, *, keep_managed_fields: bool = False) -> tuple[str,
     except msgspec.ValidationError:
         return _parse_unusual_event(line, keep_managed_fields=keep_managed_fields)
     usual = event.object
-    content = {}
-    if usual.spec is not UNSET:
-        content["spec"] = usual.spec.copy()
-    if usual.status is not UNSET:
-        content["status"] = usual.status.copy()
-    if usual.data is not UNSET:
-        content["data"] = usual.data.copy()
-    if usual.type is not UNSET:
-        content["type"] = usual.type.copy()
-    metadata = usual.metadata
-    if metadata.managed_fields is not UNSET:
-        metadata.settle(keep_managed_fields=keep_managed_fields)
-    return event.type, Object(sys.intern(usual.api_version), sys.intern(usual.kind), metadata, content)
+    return event.type, usual.object(
+        api_version=usual.api_version, kind=usual.kind, keep_managed_fields=keep_managed_fields
+    )
+
+
+def parse_page(data: bytes, *, keep_managed_fields: bool = False) -> Page:
+    """Read a list. Its items do not tell their kind, the list does: each item gets it."""
+    page = _LIST.decode(data)
+    kind, meta = page.kind.removesuffix("List"), page.metadata
+    try:
+        items = tuple(
+            usual.object(api_version=page.api_version, kind=kind, keep_managed_fields=keep_managed_fields)
+            for usual in _USUAL_ITEMS.decode(page.items) or ()
+        )
+    except msgspec.ValidationError:
+        head = {"apiVersion": Raw(msgspec.json.encode(page.api_version)), "kind": Raw(msgspec.json.encode(kind))}
+        items = tuple(
+            Object.build(head | item, keep_managed_fields=keep_managed_fields) for item in _ITEMS.decode(page.items)
+        )
+    return Page(items, meta.resource_version, meta.continue_, meta.remaining_item_count)
 
 
 def _parse_unusual_event(line: bytes, *, keep_managed_fields: bool) -> tuple[str, Object | Status]:

@@ -231,7 +231,7 @@ class Client(Server):
 
     def _object(self, response: Response) -> Object:
         with _readable():
-            return Object.parse(response.body, keep_managed_fields=self.keep_managed_fields)
+            return answers.parse_object(response.body, keep_managed_fields=self.keep_managed_fields)
 
 
 @contextlib.contextmanager

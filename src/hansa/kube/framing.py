@@ -17,8 +17,8 @@ class Body(Protocol):
 
     is_done: bool
 
-    def feed(self, data: bytes) -> bytes:
-        """The bytes of the body in the next bytes of the connection."""
+    def feed(self, buffer: bytes | bytearray, end: int) -> list[bytes]:
+        """Take the next bytes of the connection, up to `end`; the pieces of the body in them, copied once."""
 
 
 def parse_head(head: bytes) -> tuple[int, CIMultiDict[str]]:
@@ -52,11 +52,11 @@ class Sized:
         self._left = length
         self.is_done = length == 0
 
-    def feed(self, data: bytes) -> bytes:
-        data = data[: self._left]
-        self._left -= len(data)
+    def feed(self, buffer: bytes | bytearray, end: int) -> list[bytes]:
+        end = min(end, self._left)
+        self._left -= end
         self.is_done = self._left == 0
-        return data
+        return [bytes(memoryview(buffer)[:end])] if end else []
 
 
 class Endless:
@@ -64,8 +64,8 @@ class Endless:
 
     is_done = False
 
-    def feed(self, data: bytes) -> bytes:
-        return data
+    def feed(self, buffer: bytes | bytearray, end: int) -> list[bytes]:
+        return [bytes(memoryview(buffer)[:end])] if end else []
 
 
 class Chunked:
@@ -78,31 +78,32 @@ class Chunked:
         self._after_chunk = False  # the line break that ends a chunk is still to come
         self._in_trailer = False
 
-    def feed(self, data: bytes) -> bytes:
-        if self._left > len(data):
-            self._left -= len(data)
-            return data
+    def feed(self, buffer: bytes | bytearray, end: int) -> list[bytes]:
+        if self._rest:
+            buffer, self._rest = self._rest + bytes(memoryview(buffer)[:end]), b""
+            end = len(buffer)
+        view, at = memoryview(buffer), 0
         pieces: list[bytes] = []
-        data, at = self._rest + data, 0
-        self._rest = b""
         while not self.is_done:
             if self._left:
-                pieces.append(data[at : at + self._left])
-                at += self._left
-                self._left = max(0, at - len(data))
-                if self._left:
+                stop = min(at + self._left, end)
+                if stop == at:
                     break
-                self._after_chunk = True
-            if self._after_chunk and data.startswith(b"\r\n", at):
+                pieces.append(bytes(view[at:stop]))
+                self._left -= stop - at
+                at = stop
+                self._after_chunk = self._left == 0
+                continue
+            if self._after_chunk and buffer.startswith(b"\r\n", at, end):
                 self._after_chunk = False
                 at += 2
-            end = data.find(b"\r\n", at)
-            if end < 0:
-                self._rest = self._unfinished(data[at:])
+            stop = buffer.find(b"\r\n", at, end)
+            if stop < 0:
+                self._rest = self._unfinished(bytes(view[at:end]))
                 break
-            self._line(data[at:end])
-            at = end + 2
-        return b"".join(pieces)
+            self._line(bytes(view[at:stop]))
+            at = stop + 2
+        return pieces
 
     def _line(self, line: bytes) -> None:
         if self._after_chunk:
@@ -111,6 +112,8 @@ class Chunked:
             self.is_done = not line
         else:
             self._left = _size(line)
+            if self._left < 0:
+                raise Malformed("a chunk without a size")
             self._in_trailer = self._left == 0
 
     @staticmethod
@@ -121,7 +124,7 @@ class Chunked:
 
 
 def _size(line: bytes) -> int:
-    digits = line.partition(b";")[0].strip()
-    if not digits or digits.strip(b"0123456789abcdefABCDEF"):
-        raise Malformed("a chunk without a size")
-    return int(digits, 16)
+    try:
+        return int(line if line.isalnum() else line.partition(b";")[0].strip(b" \t"), 16)
+    except ValueError:
+        raise Malformed("a chunk without a size") from None

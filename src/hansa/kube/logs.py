@@ -40,6 +40,6 @@ async def lines(stream: Stream) -> AsyncGenerator[bytes, None]:
         source = Lines(stream)
         while batch := await source.batch():
             for line in batch:
-                yield line
+                yield line.removesuffix(b"\n")
         if rest := source.rest():
             yield rest

@@ -100,8 +100,8 @@ class Server:
         asked = [(name, value) for name, value in headers if name.lower() not in OURS]
         request = self._request(method, path, query, doing=doing, headers=asked, is_stream=True)
         response = await self._answer(request, self._stream, self._deadline)
-        assert isinstance(response.stream, Tunnel)
-        return response.stream
+        assert response.tunnel is not None
+        return response.tunnel
 
     def _wrapped(self, inner: Transport) -> Transport:
         authorized = transport.authorized(inner, self.credentials)

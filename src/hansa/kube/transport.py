@@ -40,6 +40,9 @@ class Request:
 class Stream(Protocol):
     """The open body of an answer."""
 
+    async def pieces(self) -> list[bytes]:
+        """What has come, in the pieces in which it was sent; empty at the end."""
+
     async def read(self) -> bytes:
         """What has come, at least one byte; empty at the end."""
 
@@ -49,12 +52,13 @@ class Stream(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """An answer; the body of a stream that was accepted is in `stream`, all others are read."""
+    """An answer. The body is read, unless it was to be streamed or the connection upgraded."""
 
     status: int
     headers: Mapping[str, str] = field(repr=False)
     body: bytes = field(default=b"", repr=False)
     stream: Stream | None = None
+    tunnel: Tunnel | None = None
 
 
 Transport = Callable[[Request], Awaitable[Response]]
@@ -97,7 +101,7 @@ class Http:
         try:
             status, headers = await connection.exchange(data)
             if status == 101:
-                return Response(status, headers, stream=Tunnel(connection, headers))
+                return Response(status, headers, tunnel=Tunnel(connection, headers))
             if request.is_stream and status < 300:
                 return Response(status, headers, stream=_Body(connection, access, request.doing))
             body = await connection.body()
@@ -136,11 +140,14 @@ class _Body:
         self._access = access
         self._doing = doing
 
-    async def read(self) -> bytes:
+    async def pieces(self) -> list[bytes]:
         try:
-            return await self._connection.read()
+            return await self._connection.pieces()
         except NETWORK_ERRORS as error:
             raise unreachable(error, self._access, self._doing) from None
+
+    async def read(self) -> bytes:
+        return b"".join(await self.pieces())
 
     def close(self) -> None:
         self._connection.close()

@@ -20,7 +20,7 @@ from hansa.kube.credentials import Access
 CONNECT_DEADLINE = 10.0  # seconds for TCP, a proxy and TLS together
 KEEPALIVE = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 15, "TCP_KEEPCNT": 3}  # a dead peer is noticed within a minute
 LONGEST_HEAD = 2**16  # bytes
-BUFFER = 120_000  # bytes per connection; from 128 KiB on, each copy would be a mapping of its own, with page faults
+BUFFER = 2**18  # bytes per connection; what TLS takes at a time. Only what was ever filled takes memory
 GULP = 0.002  # seconds for which a busy stream is left to fill: waking up for each event costs more than the event
 
 
@@ -38,7 +38,8 @@ class Connection(asyncio.BufferedProtocol):
     def __init__(self) -> None:
         self._transport: asyncio.Transport
         self._socket: asyncio.Transport  # below TLS
-        self._view = memoryview(bytearray(BUFFER))
+        self._buffer = bytearray(BUFFER)
+        self._view = memoryview(self._buffer)
         self._filled = 0
         self._is_full = False
         self._is_over = False
@@ -61,28 +62,30 @@ class Connection(asyncio.BufferedProtocol):
 
     async def body(self) -> bytes:
         """The whole body of the answer."""
-        pieces = [self._body.feed(self._take())]
+        pieces = self._fed()
         while not self._body.is_done and await self._more():
-            pieces.append(self._body.feed(self._take()))
+            pieces += self._fed()
         self._check_end()
         return b"".join(pieces)
 
-    async def read(self) -> bytes:
+    async def pieces(self) -> list[bytes]:
         """What has come of the body, at least one byte; empty at its end."""
         while not self._body.is_done:
             await self._gulp()
             if not self._filled and not await self._more():
                 break
-            if data := self._body.feed(self._take()):
-                return data
+            if pieces := self._fed():
+                return pieces
         self._check_end()
-        return b""
+        return []
 
     async def read_raw(self) -> bytes:
         """What has come on an upgraded connection, at least one byte; empty at its end."""
         if not self._filled:
             await self._more()
-        return self._take()
+        data = bytes(self._view[: self._filled])
+        self._emptied()
+        return data
 
     async def write_raw(self, data: bytes) -> None:
         """Send on an upgraded connection; waits while the other side does not take it."""
@@ -133,7 +136,7 @@ class Connection(asyncio.BufferedProtocol):
 
     async def _head(self) -> bytes:
         searched = 0
-        while (end := bytes(self._view[: self._filled]).find(b"\r\n\r\n", searched)) < 0:
+        while (end := self._buffer.find(b"\r\n\r\n", searched, self._filled)) < 0:
             searched = max(0, self._filled - 3)
             if self._filled >= LONGEST_HEAD:
                 raise framing.Malformed("a head without end")
@@ -167,13 +170,16 @@ class Connection(asyncio.BufferedProtocol):
             _resume(self._socket)
         self._last_read = loop.time()
 
-    def _take(self) -> bytes:
-        data = bytes(self._view[: self._filled])
+    def _fed(self) -> list[bytes]:
+        pieces = self._body.feed(self._buffer, self._filled)
+        self._emptied()
+        return pieces
+
+    def _emptied(self) -> None:
         self._filled = 0
         if self._is_full:
             self._is_full = False
             _resume(self._transport)
-        return data
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = self._socket = cast("asyncio.Transport", transport)  # uvloop's are of another family

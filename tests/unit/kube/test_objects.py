@@ -77,15 +77,22 @@ def test_unknown_fields_survive_a_round_trip_wherever_they_are(top: Any, meta: A
     assert Object.parse(Object.of(plain).to_json()).to_dict() == plain
 
 
-@given(st.dictionaries(st.text(), JSON, max_size=4))
-def test_a_list_and_a_watch_read_what_a_single_answer_reads(content: dict[str, Any]) -> None:
-    bare = {"metadata": POD["metadata"], "spec": content}
+@given(st.dictionaries(st.sampled_from(["spec", "status", "data", "type", "rules", "zeta"]), JSON, max_size=4))
+def test_an_answer_a_list_and_a_watch_read_the_same(content: dict[str, Any]) -> None:
+    bare = {"metadata": POD["metadata"] | {"managedFields": [{}]}, **content}
     whole = bare | {"apiVersion": "v1", "kind": "Pod"}
     listed = {"apiVersion": "v1", "kind": "PodList", "metadata": {"resourceVersion": "50"}, "items": [bare]}
     page = answers.parse_page(json.dumps(listed).encode())
     kind, watched = answers.parse_event(json.dumps({"type": "ADDED", "object": whole}).encode())
+    answered = answers.parse_object(json.dumps(whole).encode())
     assert (kind, page.version, page.next) == ("ADDED", "50", "")
-    assert [obj.to_dict() for obj in (*page.items, watched) if isinstance(obj, Object)] == [whole, whole]
+    expected = {"apiVersion": "v1", "kind": "Pod", "metadata": POD["metadata"], **content}
+    assert [obj.to_dict() for obj in (*page.items, watched, answered) if isinstance(obj, Object)] == [expected] * 3
+
+
+def test_a_list_of_nothing_is_empty() -> None:
+    for items in ("[]", "null"):
+        assert answers.parse_page(f'{{"kind":"PodList","items":{items}}}'.encode()).items == ()
 
 
 def test_a_watch_s_error_is_a_status() -> None:
