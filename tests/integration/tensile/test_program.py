@@ -1,0 +1,86 @@
+"""The program as a person runs it: what it says when it cannot start, how it shows itself, how it ends."""
+
+import asyncio
+import json
+import urllib.request
+
+import pytest
+
+import programs
+from eventually import eventually
+from league import fresh_name, pod
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        (["--provider", "aws", "--client-kubeconfig", "x"], 'hansa: there is no provider "aws"'),
+        (["--kubeconfig", "/nowhere", "--client-kubeconfig", "x"], "hansa: there is no kubeconfig at /nowhere"),
+        ([], "hansa: which lower cluster?"),
+    ],
+)
+async def test_what_cannot_be_is_one_sentence_and_an_exit_code(flags, sentence, tmp_path):
+    program = await programs.start("virtual-node", *flags, log=tmp_path / "log")
+    assert await program.ended() == 1
+    [line] = (tmp_path / "log").read_text().splitlines()
+    assert line.startswith(sentence)
+
+
+async def test_health_and_metrics_are_served(league):
+    async def page(path):
+        url = f"http://127.0.0.1:{league.port}{path}"
+        return await asyncio.to_thread(lambda: urllib.request.urlopen(url, timeout=5).read().decode())
+
+    assert await page("/healthz") == "ok"
+    assert await eventually(lambda: page("/readyz")) == "ok"
+    assert 'hansa_store_objects{store="upper pods"}' in await page("/metrics")
+
+
+async def test_a_node_is_made_again_when_somebody_deletes_it(league):
+    before = await league.upper.find("node", "vn-lubeck")
+    await league.upper.kubectl("delete", "node", "vn-lubeck")
+
+    async def anew():
+        node = await league.upper.find("node", "vn-lubeck")
+        return node is not None and node["metadata"]["uid"] != before["metadata"]["uid"]
+
+    await eventually(anew)
+    await league.ready()
+
+
+async def test_it_ends_at_once_when_it_is_told_to_and_leaves_its_nodes_and_pods(league, upper_namespace):
+    await league.upper.kubectl("-n", upper_namespace, "create", "-f", "-", stdin=json.dumps(pod("p", on="hamburg")))
+    await league.phase(upper_namespace, "p")
+    async with asyncio.timeout(5):
+        await league.stop()
+    assert await league.upper.find("node", "vn-hamburg")
+    assert await league.lowers["hamburg"].find("pod", "p", namespace=upper_namespace)
+    await league.start()
+    await league.ready()
+
+
+async def test_of_two_that_elect_one_works_and_the_other_takes_over(league, upper_namespace, tmp_path):
+    """lubeck is the upper cluster here, so that the league's own program has nothing to do with it."""
+    name, lubeck = fresh_name("vn"), league.lowers["lubeck"]
+    flags = [
+        *("virtual-node", "--leader-elect", "--nodename", name),
+        *("--kubeconfig", str(lubeck.cluster.kubeconfig)),
+        *("--client-kubeconfig", str(league.lowers["hamburg"].cluster.kubeconfig)),
+    ]
+    await lubeck.kubectl("create", "namespace", upper_namespace)
+    async with programs.hansa(*flags, log=tmp_path / "one") as one, programs.hansa(*flags, log=tmp_path / "two") as two:
+        await eventually(lambda: lubeck.find("node", name))
+        leader = await eventually(lambda: _leader(one, two))
+        leader.kill()
+        made = pod("p", nodeName=name)
+        await lubeck.kubectl("-n", upper_namespace, "create", "-f", "-", stdin=json.dumps(made))
+        wait = ("wait", "pod/p", "--for=jsonpath={.status.phase}=Running", "--timeout=60s")
+        await lubeck.kubectl("-n", upper_namespace, *wait)
+        await lubeck.kubectl("-n", upper_namespace, "delete", "pod", "p")
+    await lubeck.kubectl("delete", "node", name)
+
+
+async def _leader(*candidates):
+    leading = [one for one in candidates if " leads " in one.log.read_text()]
+    assert len(leading) <= 1, "two lead"
+    return leading[0] if leading else None

@@ -1,0 +1,83 @@
+"""The webhook and the virtual nodes together: constraints hold where the pods run, and claims draw pods to them."""
+
+import json
+
+import pytest
+
+import programs
+from eventually import eventually
+from hansa.admission import configuration
+from league import TOLERATION, container, fresh_name, pod
+
+
+@pytest.fixture(scope="module")
+async def webhook(shared_league, tmp_path_factory):
+    upper = shared_league.upper
+    flags = ["--kubeconfig", str(upper.cluster.kubeconfig), "--address", "127.0.0.1", "--port", "0"]
+    async with programs.hansa("webhook", *flags, log=tmp_path_factory.mktemp("webhook") / "log") as program:
+        await eventually(lambda: upper.find(configuration.RESOURCE.plural, configuration.DEFAULT_NAME))
+        yield program
+        await upper.kubectl("delete", configuration.RESOURCE.plural, configuration.DEFAULT_NAME)
+
+
+async def test_constraints_hold_where_the_pod_runs(league, upper_namespace, webhook):
+    hamburg = league.lowers["hamburg"]
+    node = (await hamburg.all("nodes"))[1]["metadata"]["name"]
+    await hamburg.kubectl("label", "node", node, "rack=7", "--overwrite")
+    await hamburg.kubectl("taint", "node", node, "quiet=yes:NoSchedule", "--overwrite")
+    required = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "rack", "operator": "In", "values": ["7"]}]}]}
+    made = pod(
+        "p",
+        affinity={"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}},
+        nodeSelector={"clusterID": "hamburg"},
+        tolerations=[TOLERATION, {"key": "quiet", "operator": "Exists"}],
+    )
+    await league.upper.kubectl("-n", upper_namespace, "create", "-f", "-", stdin=json.dumps(made))
+    upper = await league.phase(upper_namespace, "p")
+    assert upper["spec"]["nodeName"] == "vn-hamburg"
+    assert "affinity" not in upper["spec"]
+    lower = await hamburg.find("pod", "p", namespace=upper_namespace)
+    assert lower["spec"]["nodeName"] == node
+    assert lower["spec"]["affinity"] == made["spec"]["affinity"]
+    assert "nodeSelector" not in lower["spec"]
+    await hamburg.kubectl("taint", "node", node, "quiet-")
+
+
+async def test_a_toleration_that_comes_late_counts_below(league, upper_namespace, webhook):
+    made = pod("p", nodeSelector={"clusterID": "lubeck"})
+    await league.upper.kubectl("-n", upper_namespace, "create", "-f", "-", stdin=json.dumps(made))
+    await league.phase(upper_namespace, "p")
+    late = {"key": "late", "operator": "Exists"}
+    patch = [{"op": "add", "path": "/spec/tolerations/-", "value": late}]
+    await league.upper.kubectl("-n", upper_namespace, "patch", "pod", "p", "--type=json", "-p", json.dumps(patch))
+
+    async def followed():
+        lower = await league.lowers["lubeck"].find("pod", "p", namespace=upper_namespace)
+        return late in lower["spec"]["tolerations"]
+
+    await eventually(followed)
+
+
+async def test_a_claim_draws_pods_to_its_cluster_even_past_the_scheduler(league, upper_namespace, webhook):
+    """An upper scheduler that does not look at volumes, as tensile-kube demands it, needs the webhook for that."""
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "data", "annotations": {"volume.kubernetes.io/selected-node": "vn-lubeck"}},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": fresh_name(),
+            "resources": {"requests": {"storage": "1Gi"}},
+        },
+    }
+    await league.upper.kubectl("-n", upper_namespace, "create", "-f", "-", stdin=json.dumps(claim))
+    volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
+    made = pod("p", volumes=volumes, containers=[container()])
+
+    async def pinned():
+        await league.upper.kubectl("-n", upper_namespace, "delete", "pod", "p", "--ignore-not-found")
+        await league.upper.kubectl("-n", upper_namespace, "create", "-f", "-", stdin=json.dumps(made))
+        upper = await league.upper.find("pod", "p", namespace=upper_namespace)
+        return upper["spec"].get("nodeSelector") == {"kubernetes.io/hostname": "vn-lubeck"}
+
+    await eventually(pinned)
