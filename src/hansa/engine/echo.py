@@ -9,7 +9,6 @@ import contextlib
 import datetime
 import hashlib
 import random as randomness
-from typing import Any
 
 import msgspec
 
@@ -156,16 +155,18 @@ def _event(event: Object, upper: Object) -> Object:
         subject["fieldPath"] = field_path
     # The name is derived, so that what was told is found again without being remembered.
     name = f"{upper.name[:235]}.{hashlib.sha256(event.uid.encode()).hexdigest()[:16]}"
-    made: dict[str, Any] = {
-        "apiVersion": "v1",
-        "kind": "Event",
-        "metadata": {"namespace": upper.namespace or "default", "name": name},
-        "involvedObject": subject,
-    }
-    for field in (*TOLD, "source", "reportingComponent", "reportingInstance"):
-        if (value := event.get(field)) is not None:
-            made[field] = value
-    return Object.of(made)
+    bare = event.with_metadata(
+        namespace=upper.namespace or "default",
+        name=name,
+        uid="",
+        resource_version="",
+        creation_timestamp=None,
+        labels={},
+        annotations={},
+        owner_references=(),
+        finalizers=(),
+    )
+    return bare.with_fields(involvedObject=subject, related=None)
 
 
 class _Series(msgspec.Struct, frozen=True, gc=False, rename="camel"):

@@ -50,7 +50,7 @@ class Syncer:
         self._queue: queue.Queue[Key] = queue.Queue(
             mode.name, group=self._lane, retries=RETRIES, width=width, clock=clock, random=random, metrics=metrics
         )
-        self._waiting = waiting.Waiting(self._queue.add)
+        self._waiting = waiting.Waiting(self._wake)
         self._views = views.Views(
             mode, registry, whole=whole, waiting=self._waiting, clock=clock, random=random, metrics=metrics
         )
@@ -59,7 +59,7 @@ class Syncer:
             mode.name, self._reconcile, queue=self._queue, metrics=metrics, workers=workers
         )
         self._audit = audit.Audit(
-            lambda: (key for view in self._views for key in view), self._queue.add, period=period, clock=clock
+            lambda: (key for view in self._views for key in view), self._wake, period=period, clock=clock
         )
         self._supervisor = tasks.Supervisor(clock=clock, random=random, metrics=metrics)
 
@@ -105,6 +105,12 @@ class Syncer:
             for made in todo.actions:
                 if isinstance(made, plan.Create):
                     self._waiting.come((made.cluster, made.obj.namespace), at_most=views.FEW)
+
+    def _wake(self, key: Key) -> None:
+        """Have a key looked at, unless it is about no lower cluster: most objects of a big cluster are not ours."""
+        view = self._views.get(key.cluster)
+        if view is not None and (view.upper.trouble or view.concerned(key)):
+            self._queue.add(key)
 
     def _lane(self, key: Key) -> str:
         # The queue asks when a key goes in and when it comes out, in turn. A pod can be bound in between, so the first

@@ -91,7 +91,7 @@ class Views:
             view.upper,
             view.upper_id,
             copies=lambda place: view.copies(key(place)),
-            made=lambda place: self._changed_below(key(place)),
+            made=lambda place: self._changed(view, key(place)),
             refused=lambda place, sentence: self.tell(key(place), "Refused", sentence),
             clock=self._clock,
             random=self._random,
@@ -128,7 +128,7 @@ class Views:
                 stack.callback(quotas.listen(functools.partial(self._waiting.come, at_most=FEW), room))
                 for resource, store in lower.stores.items():
                     topics = functools.partial(view.topics, route.lower, resource)
-                    stack.callback(store.listen(self._changed_below, topics))
+                    stack.callback(store.listen(functools.partial(self._changed, view), topics))
                 echoed = echo.Echo(view, lower, clock=self._clock, random=self._random, metrics=self._metrics)
                 async with self._supervised() as supervisor:
                     supervisor.start(f"events of {route}", echoed.run)
@@ -136,10 +136,14 @@ class Views:
 
     def _changed_above(self, view: View, name: Name) -> None:
         view.look(name)
-        self._changed_below(view.key(name))
+        self._changed(view, view.key(name))
 
-    def _changed_below(self, topic: Key | Spot) -> None:
-        if isinstance(topic, Key):
+    def _changed(self, view: View, topic: Key | Spot) -> None:
+        if isinstance(topic, Spot):
+            pass
+        elif view.upper.trouble:  # as while it is being listed: it would be looked at for nothing
+            self._waiting.put(topic, until=view.name)
+        else:
             self._waiting.wake(topic)
         self._waiting.come(topic)
 
