@@ -20,6 +20,7 @@ from hansa.local import (
     concurrently,
     control_plane,
     nodes,
+    ports,
     process,
     readiness,
     real_nodes,
@@ -118,13 +119,15 @@ class Fleet:
     async def _allot(self, wish: ClusterSpec, etcd: Path) -> Record:
         async with self.state.lock():
             former = self.state.find(wish.name)
+            listening = {component for cluster, component in process.running(self.state.root) if cluster == wish.name}
+            for component, port in (former.ports if former else {}).items():
+                if component not in listening:
+                    await ports.released(port)
             record = allotment.allot(
                 wish,
                 others=[record for record in self.state.records() if record.spec.name != wish.name],
                 former=former,
-                listening={
-                    component for cluster, component in process.running(self.state.root) if cluster == wish.name
-                },
+                listening=listening,
                 seed=str(self.state.root),
             )
             self.state.save(record)

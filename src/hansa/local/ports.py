@@ -1,5 +1,7 @@
 """Ports for servers on loopback, outside the range that the kernel gives to outgoing connections."""
 
+import asyncio
+import contextlib
 import socket
 import zlib
 from collections.abc import Collection, Iterator
@@ -9,6 +11,7 @@ from hansa.runtime.errors import HansaError
 LOOPBACK = "127.0.0.1"
 # Below Linux' ephemeral ports (from 32768) and below Kubernetes' node ports (from 30000).
 FIRST, LAST = 20000, 29999
+RELEASE_SECONDS = 2.0
 
 
 class NoPort(HansaError):
@@ -22,6 +25,14 @@ def choose(count: int, *, taken: Collection[int], seed: str) -> list[int]:
     if len(ports) < count:
         raise NoPort(f"no {count} free ports are left between {FIRST} and {LAST} on {LOOPBACK}")
     return ports
+
+
+async def released(port: int) -> None:
+    """Give a process that was just killed the moment that the kernel needs to take its port away."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(RELEASE_SECONDS):
+            while not is_free(port):
+                await asyncio.sleep(RELEASE_SECONDS / 50)
 
 
 def is_free(port: int) -> bool:

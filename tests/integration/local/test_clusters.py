@@ -181,3 +181,9 @@ async def test_a_thousand_kwok_nodes_become_ready(lab):
     cluster = await lab(nodes=1000)
     async with cluster.client() as client:
         assert sum([len(page.items) async for page in client.pages(resources.NODES)]) == 1000
+
+
+async def test_an_api_server_keeps_its_port_when_up_comes_right_after_its_death(lab):
+    cluster = await lab()
+    cluster.process(components.APISERVER).signal(signal.SIGKILL)
+    assert (await lab()).server == cluster.server
