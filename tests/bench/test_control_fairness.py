@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from figures import figure
 from hansa.control import controller, queue
 from machinery import Machine
 
@@ -92,6 +93,6 @@ async def test_a_greedy_group_of_ten_thousand_keys_hardly_delays_ten_of_another(
     alone, beside = (1000 * statistics.median(times) for times in zip(*pairs, strict=True))
     print(
         f"\nfairness, {reconcile.__name__:9}: ten keys alone {alone:5.2f} ms, beside {GREEDY} of another group "
-        f"{beside:5.2f} ms: {ratio:.2f} times ({ratios[0]:.2f} to {ratios[-1]:.2f}; at most {MOST})"
+        f"{beside:5.2f} ms ({ratios[0]:.2f} to {ratios[-1]:.2f} times)"
     )
-    assert ratio <= MOST
+    figure("ten keys beside a greedy group, times their time alone", ratio, most=MOST)

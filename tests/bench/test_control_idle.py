@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from figures import figure
 from hansa.control import informer
 from hansa.kube import resources
 from hansa.local import ClusterSpec
@@ -62,7 +63,7 @@ async def test_two_hundred_idle_watches_cost_almost_nothing(fleet):
         percent = 100 * (time.process_time() - cpu) / (time.perf_counter() - began)
         assert all(store.knowledge.is_known for store in stores)
         print(
-            f"\nidle, {len(stores)} watches over {len(clusters)} real clusters: {percent:.2f} % of a core in "
-            f"{SECONDS:.0f} s, with {next(changes) - started - 1} changes (at most {MOST_PERCENT} %)"
+            f"\nidle, {len(stores)} watches over {len(clusters)} real clusters, {SECONDS:.0f} s,"
+            f" {next(changes) - started - 1} changes"
         )
-        assert percent <= MOST_PERCENT
+        figure("of a core, %", percent, most=MOST_PERCENT)

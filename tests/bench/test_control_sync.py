@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from figures import figure
 from hansa.control import informer
 from hansa.kube import objects, resources
 from machinery import Machine
@@ -53,9 +54,9 @@ async def test_the_first_full_list_of_ten_thousand_pods_is_quick(fresh_cluster):
                     await store.knowledge.wait_complete(60)
                     times.append((time.perf_counter() - began, time.process_time() - cpu))
                     assert len(store) == PODS
-        seconds, cpu = min(times)
+        seconds, cpu = sorted(times)[len(times) // 2]
         print(
-            f"\nsync, {PODS} pods of {size:.0f} bytes: {seconds:.2f} s, of which {cpu:.2f} s our CPU "
-            f"(at most {MOST_SECONDS} s); all runs: {', '.join(f'{wall:.2f}' for wall, _ in times)} s"
+            f"\nsync, {PODS} pods of {size:.0f} bytes: {seconds:.2f} s, of which {cpu:.2f} s our CPU"
+            f"; all runs: {', '.join(f'{wall:.2f}' for wall, _ in times)} s"
         )
-        assert seconds <= MOST_SECONDS
+        figure("informer's sync of 10,000 pods, s", seconds, most=MOST_SECONDS)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from figures import figure
 from hansa.kube.client import Client
 from hansa.kube.objects import Object
 from hansa.kube.resources import NAMESPACES, PODS, SERVICE_ACCOUNTS
@@ -88,13 +89,13 @@ async def measured(cluster: Cluster, library: str, task: str, count: int) -> dic
 
 
 async def rates(cluster: Cluster, task: str, counts: dict[str, int]) -> dict[str, float]:
-    """Work per CPU-second in the least disturbed of some rounds, in which the libraries take turns."""
+    """Work per CPU-second, the median of some rounds in which the libraries take turns."""
     found: dict[str, list[float]] = {library: [] for library in counts}
     for _ in range(ROUNDS):
         for library, count in counts.items():
             result = await measured(cluster, library, task, count)
             found[library].append(result["count"] / result["cpu"])
-    return {library: max(values) for library, values in found.items()}
+    return {library: statistics.median(values) for library, values in found.items()}
 
 
 def report(what: str, found: dict[str, float]) -> dict[str, float]:
@@ -112,15 +113,14 @@ def _say(text: str) -> None:
 async def test_watch_events_cost_a_fraction_of_what_typed_clients_spend(crowded: Cluster) -> None:
     counts = {"hansa": PODS_COUNT - 1, "kubernetes_asyncio": 1000, "lightkube": 4000}
     ratio = report("watch events", await rates(crowded, "watch", counts))
-    assert ratio["kubernetes_asyncio"] >= 20
-    # The goal is 8, and is not reached yet: this only guards what is.
-    assert ratio["lightkube"] >= 3
+    figure("watch events per CPU-second, times kubernetes_asyncio's", ratio["kubernetes_asyncio"], least=20)
+    figure("watch events per CPU-second, times lightkube's", ratio["lightkube"], least=8)
 
 
 async def test_patches_cost_a_fraction_of_what_typed_clients_spend(crowded: Cluster) -> None:
     counts = {"hansa": 2000, "kubernetes_asyncio": 1000, "lightkube": 1000}
     ratio = report("PATCH, 50 in flight", await rates(crowded, "patch", counts))
-    assert ratio["kubernetes_asyncio"] >= 5
+    figure("PATCH per CPU-second, times kubernetes_asyncio's", ratio["kubernetes_asyncio"], least=5)
 
 
 async def test_ten_thousand_pods_are_synced_quickly_and_stay_small(crowded: Cluster) -> None:
@@ -129,6 +129,6 @@ async def test_ten_thousand_pods_are_synced_quickly_and_stay_small(crowded: Clus
     kib = statistics.median(result["bytes"] for result in results) / PODS_COUNT / 1024
     cpu = statistics.median(result["cpu"] for result in results)
     _say(f"first sync of {PODS_COUNT} pods: {wall:.2f} s ({cpu:.2f} s of CPU), {kib:.2f} KiB of RSS a pod")
-    assert wall <= 3
-    assert kib <= 8
+    figure("first sync of 10,000 pods, s", wall, most=3)
+    figure("RSS of a cached pod, KiB", kib, most=8)
     assert not any(result["tracked"] for result in results)

@@ -11,6 +11,7 @@ from datetime import datetime
 import pytest
 
 from eventually import eventually
+from figures import figure
 from hansa.kube import resources, watching
 from hansa.kube.objects import Object
 from hansa.local import ClusterSpec, NodeShape, ports
@@ -131,13 +132,6 @@ async def watched(client, app, is_done):
                 return
 
 
-def verdict(what, value, bound, *, is_least=False):
-    is_kept = value >= bound if is_least else value <= bound
-    told = f"{'at least' if is_least else 'at most'} {bound:g}{'' if is_kept else '   MISSED'}"
-    print(f"  {what:<58}{value:>10.2f}   {told}")
-    return is_kept
-
-
 COSTS = {}
 
 
@@ -153,16 +147,13 @@ async def test_pods_through_one_virtual_node_beside_a_plain_cluster(bench, count
     lists = [one for one in requests if one["verb"] == "list"]
     print(f"\n{count} pods: plain {plain.rate:.0f}/s and gone in {plain.gone:.1f} s, ", end="")
     print(f"ours {ours.rate:.0f}/s and gone in {ours.gone:.1f} s")
-    kept = [
-        verdict("pods Running per second, of the plain cluster's", ours.rate / plain.rate, LEAST_RATE, is_least=True),
-        verdict("writes for a pod's life", len(writes) / count, MOST_WRITES),
-        verdict("CPU for a pod's life, ms", 1000 * used / count, MOST_CPU_MS),
-        verdict("deletion, times the plain cluster's", ours.gone / plain.gone, MOST_DELETION),
-        verdict("lists", len(lists), 0),
-    ]
+    figure("pods Running per second, of the plain cluster's", ours.rate / plain.rate, least=LEAST_RATE)
+    figure("writes for a pod's life", len(writes) / count, most=MOST_WRITES)
+    figure("CPU for a pod's life, ms", 1000 * used / count, most=MOST_CPU_MS)
+    figure("deletion, times the plain cluster's", ours.gone / plain.gone, most=MOST_DELETION)
+    figure("lists", len(lists), most=0)
     print(f"  RSS {bench.rss():.0f} MB; {summary(writes, count)}")
     COSTS[count] = 1000 * used / count
-    assert all(kept)
 
 
 def summary(writes, count):
@@ -194,7 +185,7 @@ async def test_the_way_of_a_lone_pod(bench):
         await upper.delete(resources.PODS, name, namespace="default")
     for name in names:
         await watched(upper, name, lambda phases: not phases)
-    assert verdict("bound above → created below, p50, ms", statistics.median(ways), MOST_LATENCY_MS)
+    figure("bound above → created below, p50, ms", statistics.median(ways), most=MOST_LATENCY_MS)
 
 
 def times(side, agent, subresource):
@@ -217,7 +208,7 @@ async def test_ten_thousand_pods_and_a_restart(bench):
     seconds = time.perf_counter() - began
     cost = 1000 * (bench.cpu() - cpu) / MANY
     print(f"\n{MANY} pods run after {seconds:.0f} s ({MANY / seconds:.0f}/s); CPU {cost:.2f} ms a pod")
-    kept = [verdict(f"RSS with {MANY} pods, MB", bench.rss(), MOST_RSS_MB)]
+    figure(f"RSS with {MANY} pods, MB", bench.rss(), most=MOST_RSS_MB)
     await league.kill()
     await upper.create(
         resources.PODS,
@@ -228,15 +219,14 @@ async def test_ten_thousand_pods_and_a_restart(bench):
     await league.start("--log-level", "warn")
     await watched(upper, "meanwhile", lambda phases: list(phases.values()) == ["Running"])
     await eventually(lambda: is_idle(league.port), within=120)
-    kept.append(verdict(f"restart with {MANY} pods, s", time.perf_counter() - began, MOST_RESTART))
-    kept.append(verdict("RSS after the restart, MB", bench.rss(), MOST_RSS_MB))
+    figure(f"restart with {MANY} pods, s", time.perf_counter() - began, most=MOST_RESTART)
+    figure("RSS after the restart, MB", bench.rss(), most=MOST_RSS_MB)
     cpu, began = bench.cpu(), time.perf_counter()
     await upper.delete(resources.DEPLOYMENTS, "many", namespace="default")
     await upper.delete(resources.PODS, "meanwhile", namespace="default")
     for side in (upper, bench.clients["lower"]):
         await watched(side, "many", lambda phases: not phases)
     print(f"  gone after {time.perf_counter() - began:.0f} s; CPU {1000 * (bench.cpu() - cpu) / MANY:.2f} ms a pod")
-    assert all(kept)
 
 
 async def is_idle(port):
@@ -252,4 +242,4 @@ async def is_idle(port):
 def test_the_cost_of_a_pod_is_the_same_for_few_and_for_many():
     print("\n  CPU for a pod's life, ms: " + ", ".join(f"{count} pods {cost:.2f}" for count, cost in COSTS.items()))
     least, most = min(COSTS.values()), max(COSTS.values())
-    assert verdict("dearest beside cheapest", most / least - 1, MOST_SPREAD)
+    figure("dearest beside cheapest", most / least - 1, most=MOST_SPREAD)
