@@ -21,7 +21,6 @@ from hansa.model.translation import names
 from hansa.runtime import clock, metrics
 
 RENEWAL = 0.8  # of a token's life; what a kubelet does, too
-REFRESH = "hansa.dev/token-refresh"  # annotation of the Secret: when its token is to be replaced
 UNSEEN = 1.0  # seconds until we look again for an upper cluster that is away
 WORKERS = 4
 
@@ -153,13 +152,13 @@ def _secret(place: Place, account_uid: str, data: object, refresh_at: datetime.d
         "name": place.name,
         "uid": account_uid,
         "resourceVersion": refresh,
-        "annotations": {REFRESH: refresh},
+        "annotations": {keys.TOKEN_REFRESH: refresh},
     }
     return Object.of({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque", "data": data})
 
 
 def _refresh_at(secret: Object) -> datetime.datetime:
     try:
-        return datetime.datetime.fromisoformat(secret.annotations.get(REFRESH, ""))
+        return datetime.datetime.fromisoformat(secret.annotations.get(keys.TOKEN_REFRESH, ""))
     except ValueError:
         return datetime.datetime.min.replace(tzinfo=datetime.UTC)

@@ -11,6 +11,9 @@ IMAGES = (
     "hansa.dev/images"  # annotation of a pod: the images that its upper one asked for, whatever admission made of it
 )
 
+# Annotation of a token's Secret: when the token is to be replaced.
+TOKEN_REFRESH = "hansa.dev/token-refresh"  # noqa: S105
+
 # On upper objects.
 LOWER_UID = "hansa.dev/lower-uid"  # annotation: the uid of the lower object that its status came from
 

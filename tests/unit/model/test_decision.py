@@ -114,7 +114,14 @@ def _line(action: plan.Action) -> str:
         (told(), {"a": lower(status={"phase": "Failed"}, **LEAVING)}, ["patch u1/status in up"]),
         (upper(status={"phase": "Failed"}), {"a": lower()}, ["delete l1 in a, grace None"]),
         # Held by somebody's finalizer.
-        (told(**LEAVING, deletionGracePeriodSeconds=0), {}, []),
+        (
+            told(status=RUNNING | {"phase": "Failed"}, **LEAVING, deletionGracePeriodSeconds=0, finalizers=["x/y"]),
+            {},
+            [],
+        ),
+        # An API server died in the middle of a deletion.
+        (told(**LEAVING, deletionGracePeriodSeconds=0), {}, ["delete u1 in up, grace 0"]),
+        (None, {"a": lower(**LEAVING, deletionGracePeriodSeconds=0)}, ["delete l1 in a, grace 0"]),
         (
             told(**LEAVING, deletionGracePeriodSeconds=9, finalizers=["x/y"]),
             {},

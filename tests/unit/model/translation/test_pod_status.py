@@ -55,9 +55,12 @@ def test_the_upper_cluster_keeps_what_is_its_own(before: dict[str, Any], told: d
 
 def test_the_write_also_notes_whose_status_it_is() -> None:
     upper = a_pod(status={"phase": "Pending"})
-    [part] = tell(upper, created(upper, {"phase": "Pending"}))
+    [part] = tell(upper, created(upper, {"phase": "Running"}))
     assert part.subresource == "status"
-    assert part.patch == {"metadata": {"annotations": {"hansa.dev/lower-uid": "lower-uid"}}}
+    assert part.patch == {
+        "metadata": {"annotations": {"hansa.dev/lower-uid": "lower-uid"}},
+        "status": {"phase": "Running"},
+    }
 
 
 def test_why_a_pod_is_not_scheduled_below_shows_above() -> None:
@@ -69,8 +72,18 @@ def test_why_a_pod_is_not_scheduled_below_shows_above() -> None:
 
 def test_before_the_lower_pod_says_anything_the_upper_one_stays_scheduled() -> None:
     upper = a_pod(status={"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "True"}]})
-    [part] = tell(upper, created(upper, {"phase": "Pending"}))
-    assert "status" not in part.patch
+    assert tell(upper, created(upper, {"phase": "Pending"})) == []
+
+
+def test_the_moment_of_a_condition_is_not_worth_a_write() -> None:
+    def scheduled(at: str) -> dict[str, object]:
+        return {
+            "phase": "Pending",
+            "conditions": [{"type": "PodScheduled", "status": "True", "lastTransitionTime": at}],
+        }
+
+    upper = a_pod(status=scheduled("2030-01-01T00:00:00Z"))
+    assert tell(upper, created(upper, scheduled("2030-01-01T00:00:05Z"))) == []
 
 
 def test_a_condition_of_the_kubelet_that_is_over_goes_and_one_of_somebody_else_stays() -> None:

@@ -36,13 +36,14 @@ def up_patches(upper: Object, lower: Object, _link: Link) -> Iterable[Part]:
     status = diff.merge_patch(_chosen(have), _chosen(told))
     before = _plain(have.get("conditions") or ())
     after = _conditions(before, _plain(told.get("conditions") or ()), _gates(upper))
-    if _by_type(before) != _by_type(after):
+    if _timeless(before) != _timeless(after):
         status["conditions"] = after
-    patch: dict[str, Any] = {"status": status} if status else {}
+    if not status:
+        return
+    patch: dict[str, Any] = {"status": status}
     if upper.annotations.get(keys.LOWER_UID) != lower.uid:
         patch["metadata"] = {"annotations": {keys.LOWER_UID: lower.uid}}
-    if patch:
-        yield Part(patch, "status")
+    yield Part(patch, "status")
 
 
 def _chosen(status: Mapping[str, Any]) -> dict[str, Any]:
@@ -52,6 +53,14 @@ def _chosen(status: Mapping[str, Any]) -> dict[str, Any]:
 def _plain(conditions: Iterable[Condition]) -> list[Condition]:
     """Without the generations that they were seen at: each side counts its own, and the upper one keeps what it has."""
     return [{name: value for name, value in one.items() if name != "observedGeneration"} for one in conditions]
+
+
+def _timeless(conditions: Iterable[Condition]) -> dict[str, Condition]:
+    """What conditions say, but not since when: both sides scheduled the pod, and the moment is not worth a write."""
+    return {
+        one["type"]: {name: value for name, value in one.items() if name not in ("lastProbeTime", "lastTransitionTime")}
+        for one in conditions
+    }
 
 
 def _by_type(conditions: Iterable[Condition]) -> dict[str, Condition]:
