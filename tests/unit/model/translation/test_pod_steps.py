@@ -1,5 +1,6 @@
 """The steps of a pod's way down, where a golden file would not say why."""
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -114,3 +115,12 @@ def test_the_upper_pod_is_never_changed_by_a_step() -> None:
 
 def with_token() -> Object:
     return a_pod({"volumes": [{"name": "v", "projected": {"sources": [{"serviceAccountToken": {"path": "t"}}]}}]})
+
+
+def test_a_toleration_that_comes_after_the_others_were_parked_is_added() -> None:
+    early, late = ({"key": key, "operator": "Exists"} for key in ("early", "late"))
+    trouble = {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"}
+    pod = a_pod(
+        {"tolerations": [early, trouble, late]}, annotations={"clusterSelector": json.dumps({"tolerations": [early]})}
+    )
+    assert desired(pod).spec["tolerations"] == [early, late]

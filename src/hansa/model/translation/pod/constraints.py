@@ -18,13 +18,16 @@ from hansa.model.translation.pod.spec import Spec
 from hansa.model.translation.settings import Settings
 
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+# The webhook lets every pod tolerate these on a virtual node for ever.
+_NODE_TROUBLE: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def restore_constraints(spec: Spec, pod: Object, link: Link) -> Spec:
     """Put back what was parked in the annotation, or drop what was meant for the upper scheduler."""
     parked = _parked(pod.annotations.get(keys.CLUSTER_SELECTOR))
-    wanted = _below(spec, settings.of(link)) if parked is None else _put_back(spec, parked)
+    known = settings.of(link)
+    wanted = _below(spec, known) if parked is None else _put_back(spec, parked, known)
     others = {name: value for name, value in spec.items() if name not in wanted}
     return others | {name: value for name, value in wanted.items() if value}
 
@@ -45,14 +48,21 @@ def _parked(text: str | None) -> _Parked | None:
         return None
 
 
-def _put_back(spec: Spec, parked: _Parked) -> Spec:
+def _put_back(spec: Spec, parked: _Parked, known: Settings) -> Spec:
     """The parked constraints. How pods relate to each other is not parked, so it stays as the pod says it."""
     relations = {name: value for name, value in (spec.get("affinity") or {}).items() if name != "nodeAffinity"}
     return {
         "nodeSelector": parked.node_selector,
         "affinity": relations | (parked.affinity or {}),
-        "tolerations": parked.tolerations,
+        "tolerations": [*(parked.tolerations or ()), *_late(spec, parked, known)],
     }
+
+
+def _late(spec: Spec, parked: _Parked, known: Settings) -> list[Spec]:
+    """Tolerations that came after the others were parked; those of the virtual node, or of anything, stay above."""
+    above = {None, "", known.taint, *_NODE_TROUBLE}
+    early = parked.tolerations or ()
+    return [one for one in spec.get("tolerations") or () if one.get("key") not in above and one not in early]
 
 
 def _below(spec: Spec, known: Settings) -> Spec:
