@@ -83,19 +83,27 @@ class Fleet:
 
     async def _up(self, wish: ClusterSpec, found: Mapping[str, Path]) -> Cluster:
         async with self.state.cluster_lock(wish.name):
-            former = self.state.find(wish.name)
-            if former is not None and former.is_leaving:
-                await self._remove(wish.name)
-            for tries_left in reversed(range(PORT_TRIES)):
-                record = await self._allot(wish, found[components.ETCD])
-                try:
-                    await self._raise(record, found)
-                    break
-                except PortTaken:
-                    # Somebody took the port between our look and the server's start; the next try chooses another.
-                    if not tries_left or wish.port is not None:
-                        raise
-            return Cluster(self.state, record)
+            try:
+                return await self._ensure(wish, found)
+            finally:
+                if not self.state.folder(wish.name).exists():  # refused before anything was made
+                    async with self.state.lock():
+                        self.state.vanish(wish.name)
+
+    async def _ensure(self, wish: ClusterSpec, found: Mapping[str, Path]) -> Cluster:
+        former = self.state.find(wish.name)
+        if former is not None and former.is_leaving:
+            await self._remove(wish.name)
+        for tries_left in reversed(range(PORT_TRIES)):
+            record = await self._allot(wish, found[components.ETCD])
+            try:
+                await self._raise(record, found)
+                break
+            except PortTaken:
+                # Somebody took the port between our look and the server's start; the next try chooses another.
+                if not tries_left or wish.port is not None:
+                    raise
+        return Cluster(self.state, record)
 
     async def _raise(self, record: Record, found: Mapping[str, Path]) -> None:
         """Make a cluster that has its numbers, from whatever is there of it."""

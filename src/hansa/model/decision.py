@@ -108,18 +108,16 @@ def _owes_result(view: _View, upper: Object, lower: Object, cluster: str) -> boo
 def _leave(lower: Object, cluster: str, reason: str, grace: int | None) -> Iterator[Action]:
     """Delete a lower object once; again only if it may go sooner than it was told."""
     told = lower.metadata.deletion_grace_period_seconds
-    if not lower.is_leaving or _is_cut_off(lower) or (grace is not None and told is not None and grace < told):
+    if not lower.is_leaving or (grace is not None and told is not None and grace < told):
         yield Delete(cluster, lower, reason, grace)
 
 
 def _is_held(obj: Object) -> bool:
-    """It was told to go at once, and waits for somebody else's finalizer."""
+    """It was told to go at once, and waits for somebody else's finalizer.
+
+    One that nothing holds is deleted again: its API server died between the order and the deletion.
+    """
     return obj.metadata.deletion_grace_period_seconds == 0 and bool(obj.metadata.finalizers)
-
-
-def _is_cut_off(obj: Object) -> bool:
-    """It was told to go at once, nothing holds it, and yet it is there: its API server died in the middle."""
-    return obj.metadata.deletion_grace_period_seconds == 0 and not obj.metadata.finalizers
 
 
 def _above(view: _View) -> Iterator[Action]:

@@ -114,7 +114,8 @@ async def test_a_foreign_pod_of_the_same_name_is_left_alone_and_told(league, upp
     after = await hamburg.find("pod", "p", namespace=upper_namespace)
     assert after["metadata"]["uid"] == before["metadata"]["uid"]
     assert "hansa.dev/upper" not in after["metadata"].get("labels", {})
-    await hamburg.kubectl("-n", upper_namespace, "delete", "pod", "p")
+    # By force: kwok deletes by name, and would take our pod of that name for the one that it is to end.
+    await hamburg.kubectl("-n", upper_namespace, "delete", "pod", "p", "--force", "--grace-period=0")
     await league.phase(upper_namespace, "p", within=90)
 
 

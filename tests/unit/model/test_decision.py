@@ -121,7 +121,6 @@ def _line(action: plan.Action) -> str:
         ),
         # An API server died in the middle of a deletion.
         (told(**LEAVING, deletionGracePeriodSeconds=0), {}, ["delete u1 in up, grace 0"]),
-        (None, {"a": lower(**LEAVING, deletionGracePeriodSeconds=0)}, ["delete l1 in a, grace 0"]),
         (
             told(**LEAVING, deletionGracePeriodSeconds=9, finalizers=["x/y"]),
             {},
