@@ -27,11 +27,12 @@ async def test_after_the_caches_are_warm_nothing_is_listed_or_read_and_a_pod_tak
         ]
 
     await eventually(all_gone)
-    requests = [one for member in members for one in (await flushed(member))[before[member.name] :]]
-    assert [one["requestURI"] for one in requests if one["verb"] == "list"] == []
-    reads = [one["requestURI"] for one in requests if one["verb"] == "get" and "objectRef" in one]
-    assert reads == []
-    writes = [one for one in requests if one["verb"] in WRITES and one["objectRef"]["resource"] in ("pods", "events")]
+    # What other tests left behind is still going, so only lists are looked at everywhere.
+    everywhere = [one for member in members for one in (await flushed(member))[before[member.name] :]]
+    requests = [one for one in everywhere if one.get("objectRef", {}).get("namespace") == upper_namespace]
+    assert [one["requestURI"] for one in everywhere if one["verb"] == "list"] == []
+    assert [one["requestURI"] for one in requests if one["verb"] == "get"] == []
+    writes = [one for one in requests if one["verb"] in WRITES]
     assert len(writes) / PODS <= 6, summary(writes)
     refused = [one for one in writes if one["responseStatus"]["code"] >= 400]
     assert len(refused) <= PODS * 0.05, summary(refused)

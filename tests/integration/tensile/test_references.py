@@ -7,7 +7,7 @@ import yaml
 
 import programs
 from eventually import eventually
-from league import container, pod
+from league import container, fresh_name, pod
 from programs import Kubectl
 
 
@@ -152,6 +152,19 @@ def _anonymous(league, token):
     path = league.folder / "token.kubeconfig"
     path.write_text(yaml.safe_dump(config))
     return path
+
+
+async def test_a_service_account_that_the_lower_cluster_makes_itself_serves_as_well(league):
+    """A new namespace below gets its own account `default` while we bring ours: whoever is first, the pod runs."""
+    names = [fresh_name() for _ in range(10)]
+    for name in names:
+        await league.upper.kubectl("create", "namespace", name)
+        await eventually(lambda name=name: league.upper.find("serviceaccount", "default", namespace=name))
+        await create(league, name, pod("p", on="hamburg"))
+    for name in names:
+        await league.phase(name, "p")
+        for member in (league.upper, league.lowers["hamburg"]):
+            await member.kubectl("delete", "namespace", name, "--wait=false")
 
 
 async def test_one_token_serves_all_pods_of_a_service_account(league, upper_namespace):
