@@ -43,7 +43,7 @@ class Syncer:
         whole: Iterable[Resource] = (resources.PODS,),
         workers: int = 128,
         width: int = 32,
-        period: float = 300.0,
+        period: float = 60.0,
     ) -> None:
         self._mode = mode
         self._lanes: dict[Key, str] = {}

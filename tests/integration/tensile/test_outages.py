@@ -31,8 +31,9 @@ async def test_a_frozen_lower_cluster_shows_on_its_node_and_delays_no_other(leag
             "-n", upper_namespace, "create", "-f", "-", stdin=json.dumps(pod(f"there-{n}", on="lubeck"))
         )
     for n in range(5):
-        await league.phase(upper_namespace, f"there-{n}", within=9)
-    assert time.monotonic() - began < 10
+        await league.phase(upper_namespace, f"there-{n}", within=20)
+    # What both clusters are given, such as the token of an account, waits for one request to the frozen one at most.
+    assert time.monotonic() - began < 20
 
     async def told():
         ready = condition(await league.upper.find("node", "vn-hamburg"), "Ready")
