@@ -4,7 +4,7 @@ BIN := .venv/bin
 T ?= tests/unit tests/property tests/integration
 MINUTES ?= 10
 
-.PHONY: setup demo test unit check format lock bench soak clean
+.PHONY: setup demo test e2e unit check format lock bench soak clean
 
 setup: .venv/ready
 	@tools/system-packages
@@ -22,6 +22,9 @@ demo: .venv/ready  ## two real clusters, a Deployment in each, and what kubectl 
 
 test: setup  ## everything; T=path[::name] runs a part
 	@$(BIN)/pytest $(T)
+
+e2e: setup  ## whole systems through their commands; not yet steady enough for every run
+	@$(BIN)/pytest tests/e2e
 
 unit: .venv/ready  ## what needs no cluster
 	@$(BIN)/pytest -q tests/unit
