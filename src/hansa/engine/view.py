@@ -175,7 +175,11 @@ class View:
         for cluster in (name for name, lower in lowers.items() if lower is None):
             for name in self.references.names(key.resource, Place(key.namespace, key.name)):
                 if not self._is_there(name, cluster):
-                    self._waiting.put(key, until=self.key(name))
+                    needed = self.key(name)
+                    self._waiting.put(key, until=needed)
+                    # What comes may be somebody else's that serves as well, as a service account of the same name.
+                    place = self.mode.lower_place(needed, self.links[cluster])
+                    self._waiting.put(key, until=Spot(cluster, name.resource, place))
                     missing[cluster] = f"{name.resource} {name.place} is not in {cluster} yet"
         return missing
 
