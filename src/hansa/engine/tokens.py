@@ -28,7 +28,7 @@ WORKERS = 4
 class Tokens:
     """The tokens of one upper cluster. `made` is told whose token is new, `refused` also why there is none.
 
-    `copies` gives the lower copies of a Secret of ours.
+    `copies` gives the lower copies of a Secret of ours, or None while nothing can be seen where it is needed.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class Tokens:
         upper: Side,
         upper_id: str,
         *,
-        copies: Callable[[Place], Iterable[Object]],
+        copies: Callable[[Place], Iterable[Object] | None],
         made: Callable[[Place], None],
         refused: Callable[[Place, str], None],
         clock: clock.Clock,
@@ -81,6 +81,11 @@ class Tokens:
         if not of_account:
             del self._of_account[_account(token)]
 
+    def lower_changed(self) -> None:
+        """A lower cluster can be seen now, or not any more."""
+        for place in self._wanted:
+            self._queue.add(place)
+
     def account_changed(self, account: Place) -> None:
         """A service account came, went, or is another one of that name."""
         for place in self._of_account.get(account, ()):
@@ -96,12 +101,15 @@ class Tokens:
         token = self._wanted.get(place)
         if token is None:
             return controller.Done()
+        copies = self._copies(place)
+        if copies is None:
+            return controller.Done()  # who needs it wakes us when it can be seen
         if self._upper.trouble:
             return controller.After(UNSEEN)
         account = self._upper.stores[resources.SERVICE_ACCOUNTS].get(_account(token))
         if account is None:
             return controller.Done()  # it wakes us when it comes
-        secret = self._found(place, account.uid)
+        secret = self._found(place, account.uid, copies)
         if secret is None:
             try:
                 secret = await self._request(place, token, account.uid)
@@ -115,11 +123,11 @@ class Tokens:
             self._made(place)
         return controller.After((_refresh_at(secret) - self._clock.wall()).total_seconds())
 
-    def _found(self, place: Place, account_uid: str) -> Object | None:
+    def _found(self, place: Place, account_uid: str, copies: Iterable[Object]) -> Object | None:
         """A token that we have, or that a copy below has, if it is good for a while."""
         if (held := self._secrets.get(place)) and held.uid == account_uid and _refresh_at(held) > self._clock.wall():
             return held
-        for copy in sorted(self._copies(place), key=_refresh_at, reverse=True):
+        for copy in sorted(copies, key=_refresh_at, reverse=True):
             if copy.annotations.get(keys.UPPER_UID) == account_uid and _refresh_at(copy) > self._clock.wall():
                 return _secret(place, account_uid, copy.get("data"), _refresh_at(copy))
         return None

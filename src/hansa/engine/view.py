@@ -72,8 +72,11 @@ class View:
             return self.tokens.side(Place(key.namespace, key.name))
         return upper
 
-    def copies(self, key: Key) -> list[Object]:
-        """The lower objects that are copies of this upper one, as far as they are known."""
+    def copies(self, key: Key) -> list[Object] | None:
+        """The lower objects that are copies of this upper one; none can be told while nobody who needs it is seen."""
+        users = self.references.users(key.resource, Place(key.namespace, key.name))
+        if all(lower.trouble for name, lower in self.lowers.items() if name in users):
+            return None
         found = ((cluster, self.lower(key, cluster)) for cluster in self.lowers)
         return [obj for cluster, obj in found if obj and self.topics(cluster, key.resource, obj) == (key,)]
 

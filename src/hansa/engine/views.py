@@ -124,6 +124,8 @@ class Views:
                 view.attach(link, lower, route.nodes)
                 stack.callback(view.detach, route.lower)
                 stack.callback(lower.listen(functools.partial(self._waiting.come, route.lower)))
+                if view.tokens is not None:
+                    stack.callback(lower.listen(view.tokens.lower_changed))
                 room = functools.partial(_room, route.lower)
                 stack.callback(quotas.listen(functools.partial(self._waiting.come, at_most=FEW), room))
                 for resource, store in lower.stores.items():

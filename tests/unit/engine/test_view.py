@@ -122,6 +122,20 @@ def test_a_cluster_in_trouble_is_unknown_and_wakes_who_asked_when_it_is_back(pla
     play(scene)
 
 
+def test_copies_cannot_be_told_while_no_cluster_that_needs_them_is_seen(play):
+    def scene(world):
+        world.put(world.upper, MAPS, lab.config_map("settings"))
+        world.put(world.upper, PODS, lab.pod("p", "vn", config_map="settings"))
+        world.lower.cluster.health.trouble = "it has not answered yet"
+        world.lower.look()
+        assert world.view.copies(MAP) is None
+        world.lower.cluster.health.trouble = ""
+        world.lower.look()
+        assert world.view.copies(MAP) == []
+
+    play(scene)
+
+
 def test_a_cluster_in_trouble_does_not_matter_to_those_who_never_were_there(play):
     def scene(world):
         world.view.attach(Link("up", "id", "other"), world.side("other"), frozenset({"vn2"}))
