@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hansa import app
+from hansa.app import program, virtual_node
 from hansa.cli import log_flags
+from hansa.kube.credentials.source import Source
 from hansa.modes import tensile_file, tensile_settings
-from hansa.modes.tensile_settings import IGNORED_LABELS, PROVIDER, Controllers, InvalidSettings, Lower, Settings, Source
+from hansa.modes.tensile_settings import IGNORED_LABELS, PROVIDER, Controllers, InvalidSettings, Lower, Settings
 
 DEFAULT_NODE = "virtual-kubelet"
 EXAMPLES = """\
@@ -42,7 +43,7 @@ def add_to(commands: Any) -> None:
     for name in ("--kube-api-qps", "--kube-api-burst", "--client-qps", "--client-burst"):
         limits.add_argument(name, type=int, metavar="N", help=argparse.SUPPRESS)
     log_flags.add_to(parser)
-    parser.set_defaults(run=_run, loop_factory=app.new_loop)
+    parser.set_defaults(run=_run, loop_factory=program.new_loop)
 
 
 def _add_one_lower(group: Any) -> None:
@@ -74,7 +75,7 @@ def _add_one_lower(group: Any) -> None:
 
 async def _run(arguments: argparse.Namespace) -> int:
     log_flags.apply(arguments)
-    await app.virtual_node(
+    await virtual_node.run(
         read(arguments, os.environ),
         metrics_address=arguments.metrics_addr,
         election_namespace=arguments.leader_elect_namespace if arguments.leader_elect else "",

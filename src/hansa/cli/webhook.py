@@ -4,8 +4,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from hansa import app
 from hansa.admission import configuration, settings
+from hansa.app import program, webhook
 from hansa.cli import log_flags
 from hansa.runtime.errors import HansaError
 
@@ -40,7 +40,7 @@ def add_to(commands: Any) -> None:
     )
     _add_configuration(parser.add_argument_group("the MutatingWebhookConfiguration"))
     log_flags.add_to(parser)
-    parser.set_defaults(run=_run, loop_factory=app.new_loop)
+    parser.set_defaults(run=_run, loop_factory=program.new_loop)
 
 
 def _add_configuration(group: Any) -> None:
@@ -61,7 +61,7 @@ def _service(text: str) -> configuration.Service:
 
 async def _run(arguments: argparse.Namespace) -> int:
     log_flags.apply(arguments)
-    await app.webhook(read(arguments))
+    await webhook.run(read(arguments))
     return 0
 
 

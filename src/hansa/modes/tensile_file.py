@@ -5,8 +5,9 @@ from pathlib import Path
 import msgspec
 import yaml
 
+from hansa.kube.credentials.source import Source
 from hansa.modes import tensile_settings
-from hansa.modes.tensile_settings import IGNORED_LABELS, PROVIDER, InvalidSettings, Lower, Settings, Source
+from hansa.modes.tensile_settings import IGNORED_LABELS, PROVIDER, InvalidSettings, Lower, Settings
 from hansa.nodes import settings as node_settings
 from hansa.nodes.settings import Settings as NodeSettings
 

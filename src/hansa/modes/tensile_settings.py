@@ -6,10 +6,10 @@ What the settings mean is the mode's and the nodes'.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 from typing import Final
 
 from hansa.kube import tolerations
+from hansa.kube.credentials.source import Source
 from hansa.model import keys
 from hansa.model.translation.settings import Settings as LinkSettings
 from hansa.nodes import settings as node_settings
@@ -30,14 +30,6 @@ class Controllers(StrEnum):
     VOLUMES = "PVControllers"
     RIGHTS = "RBACControllers"
     SERVICES = "ServiceControllers"
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Where a cluster's credentials are: in a kubeconfig, or without one wherever kubectl would look."""
-
-    kubeconfig: Path | None = None
-    context: str = ""
 
 
 @dataclass(frozen=True, slots=True)

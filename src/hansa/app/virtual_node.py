@@ -1,0 +1,123 @@
+"""`hansa virtual-node`: pods of one upper cluster run in lower ones, behind virtual nodes."""
+
+import contextlib
+import gc
+import hashlib
+import logging
+import os
+import secrets
+import socket
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from hansa.app.program import UPPER, Program, agent
+from hansa.control.election import Election
+from hansa.control.informer import Scope
+from hansa.control.knowledge import Unlisted
+from hansa.control.manager import Lead, Part
+from hansa.engine.cluster import REQUEST_DEADLINE, Cluster
+from hansa.engine.registry import Registry, Route
+from hansa.kube import resources
+from hansa.kube.client import Client
+from hansa.kube.credentials.source import Source
+from hansa.modes import tensile
+from hansa.modes.tensile_settings import Controllers, Settings
+from hansa.nodes import address
+from hansa.nodes.controller import VirtualNodes
+from hansa.nodes.lower import LowerCluster
+from hansa.runtime import tasks
+from hansa.runtime.errors import HansaError
+
+log = logging.getLogger(__name__)
+FIRST_LISTS = 60.0  # seconds, after which the program counts as ready although a cluster is away
+Clusters = Mapping[str, Cluster]
+
+
+async def run(settings: Settings, *, metrics_address: str = "", election_namespace: str = "") -> None:
+    """Serve virtual nodes until a signal ends it."""
+    program = Program()
+    async with contextlib.AsyncExitStack() as stack:
+
+        async def joined(name: str, source: Source) -> Cluster:
+            access = await source.find()
+            client = Client(access, user_agent=agent("virtual-node"), deadline=REQUEST_DEADLINE)
+            return program.cluster(name, await stack.enter_async_context(client))
+
+        clusters = {UPPER: await joined(UPPER, settings.upper)}
+        for lower in settings.lowers:
+            if lower.node.lower in clusters:
+                raise HansaError(f'a lower cluster cannot be named "{UPPER}": that is what we call the upper one')
+            clusters[lower.node.lower] = await joined(lower.node.lower, lower.source)
+        pods = program.syncer(tensile.mode(settings), _registry(clusters, _down(settings)))
+        manager = program.manager
+        manager.work(Part("pods", pods.run, pods.drain, ready=lambda: _first_lists(clusters)))
+        manager.work(Part("virtual nodes", lambda: _serve_nodes(settings, clusters, program)))
+        if Controllers.VOLUMES in settings.controllers:
+            manager.work(Part("volumes", lambda: _show_volumes(settings, clusters, program)))
+        if metrics_address:
+            program.serve_health(metrics_address)
+        await manager.run(*_election(settings, election_namespace, clusters[UPPER], program))
+
+
+def _down(settings: Settings) -> list[Route]:
+    """Pods and what they need travel down."""
+    return [Route(UPPER, one.node.lower, one.link, frozenset({one.node.name})) for one in settings.lowers]
+
+
+async def _show_volumes(settings: Settings, clusters: Clusters, program: Program) -> None:
+    """Volumes that are made below travel up."""
+    routes = [Route(one.node.lower, UPPER, one.link) for one in settings.lowers]
+    mode = tensile.volumes(await clusters[UPPER].identify())
+    await program.syncer(mode, _registry(clusters, routes)).run()
+
+
+def _registry(clusters: Clusters, routes: Iterable[Route]) -> Registry:
+    registry = Registry()
+    for cluster in clusters.values():
+        registry.join(cluster)
+    for route in routes:
+        registry.link(route)
+    return registry
+
+
+async def _serve_nodes(settings: Settings, clusters: Clusters, program: Program) -> None:
+    """The virtual nodes, as soon as the upper cluster tells which one it is."""
+    upper, supervisor = clusters[UPPER], program.manager.supervisor
+    upper_id = await upper.identify()
+    here = await address.towards((await upper.client.credentials.access()).server)
+    nodes = VirtualNodes(upper_id, upper.client, informers=upper.informers, **program.given())
+    async with contextlib.AsyncExitStack() as stack:
+        for one in settings.lowers:
+            lower = LowerCluster(clusters[one.node.lower])
+            stack.push_async_callback(lower.close)
+            stack.push_async_callback(tasks.cancel, supervisor.start(f"version of {one.node.lower}", lower.run))
+            nodes.add(replace(one.node, internal_ip=one.node.internal_ip or here), lower)
+        await nodes.run()
+
+
+async def _first_lists(clusters: Clusters) -> None:
+    """Wait until all pods are known. What came with them stays, so that no garbage collection need look at it again."""
+    for cluster in clusters.values():
+        async with cluster.informers.share(Scope(resources.PODS)) as pods:
+            try:
+                await pods.knowledge.wait_complete(FIRST_LISTS)
+            except Unlisted as error:
+                log.warning("goes on without a cluster", extra={"error": str(error)})
+    gc.collect()
+    gc.freeze()
+
+
+def _election(settings: Settings, namespace: str, upper: Cluster, program: Program) -> tuple[Lead, ...]:
+    """One of many processes with the same nodes works, if that is wanted."""
+    if not namespace:
+        return ()
+    names = ",".join(sorted(lower.node.name for lower in settings.lowers))
+    election = Election(
+        f"hansa-virtual-node-{hashlib.sha256(names.encode()).hexdigest()[:12]}",
+        namespace=namespace,
+        identity=f"{socket.gethostname()}_{os.getpid()}_{secrets.token_hex(4)}",
+        client=upper.client,
+        informers=upper.informers,
+        **program.given(),
+    )
+    return (election.lead,)
