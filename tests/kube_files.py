@@ -7,8 +7,8 @@ from typing import Any
 
 import yaml
 
-from hansa.local import certificates
-from hansa.local.certificates import KeyPair, Subject
+from hansa.kube import certificates
+from hansa.kube.certificates import KeyPair, Subject
 
 NOW = datetime.datetime.now(datetime.UTC)
 LONG_AGO = NOW - certificates.LIFETIME - datetime.timedelta(days=1)

@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 
 from hansa.admission.serving import Pair
-from hansa.local import certificates
+from hansa.kube import certificates
 
 
 @contextlib.contextmanager

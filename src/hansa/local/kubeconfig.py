@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from hansa.local.certificates import KeyPair
+from hansa.kube.certificates import KeyPair
 
 
 def make(name: str, server: str, *, ca: bytes, user: KeyPair) -> dict[str, Any]:

@@ -6,8 +6,9 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
-from hansa.local import certificates, files, kubeconfig
-from hansa.local.certificates import KeyPair, Subject
+from hansa.kube import certificates
+from hansa.kube.certificates import KeyPair, Subject
+from hansa.local import files, kubeconfig
 
 CLIENTS = {
     "admin": Subject("hansa-local-admin", ("system:masters",)),

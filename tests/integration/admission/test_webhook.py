@@ -10,8 +10,8 @@ import pytest
 import programs
 from eventually import eventually
 from hansa.admission import configuration
-from hansa.local import certificates
-from hansa.local.certificates import Subject
+from hansa.kube import certificates
+from hansa.kube.certificates import Subject
 from programs import Kubectl, Refused
 
 # The annotation in tensile-kube's own description.

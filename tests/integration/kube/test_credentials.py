@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from hansa.kube import errors
+from hansa.kube import certificates, errors
+from hansa.kube.certificates import KeyPair, Subject
 from hansa.kube.client import Client
 from hansa.kube.credentials import kubeconfig
 from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
 from hansa.kube.resources import NAMESPACES, SERVICE_ACCOUNTS
-from hansa.local import Cluster, certificates
-from hansa.local.certificates import KeyPair, Subject
+from hansa.local import Cluster
 from kube_files import LONG_AGO, NOW, authority, client_pair, document, encoded, write
 from kube_proxy import running_proxy
 

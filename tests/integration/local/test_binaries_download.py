@@ -16,7 +16,8 @@ import pytest
 from aiohttp import web
 
 import binaries_lab
-from hansa.local import binaries, certificates
+from hansa.kube import certificates
+from hansa.local import binaries
 from hansa.local.binaries import running
 
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]

@@ -2,8 +2,8 @@
 
 import yaml
 
+from hansa.kube.certificates import KeyPair
 from hansa.local import kubeconfig
-from hansa.local.certificates import KeyPair
 
 
 def config(name):

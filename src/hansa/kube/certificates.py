@@ -1,4 +1,4 @@
-"""The certificates of a cluster: an authority and what it signs. Pure: bytes in, bytes out; files are the caller's."""
+"""Certificates: an authority and what it signs. Pure: bytes in, bytes out; files are the caller's."""
 
 import ipaddress
 from dataclasses import dataclass

@@ -6,8 +6,8 @@ import pytest
 from cryptography import x509
 from cryptography.x509.verification import PolicyBuilder, Store, VerificationError
 
-from hansa.local import certificates
-from hansa.local.certificates import Subject
+from hansa.kube import certificates
+from hansa.kube.certificates import Subject
 
 NOW = datetime.datetime(2030, 1, 2, tzinfo=datetime.UTC)
 
