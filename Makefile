@@ -1,7 +1,8 @@
 # The ways to work on Hansa. `make demo` and `make test` set up everything that they need.
 PYTHON ?= python3
 BIN := .venv/bin
-T ?= tests/unit tests/property tests/integration
+ALL := tests/unit tests/property tests/integration
+T ?= $(ALL)
 MINUTES ?= 10
 
 .PHONY: setup demo test e2e unit check format lock bench soak clean
@@ -21,7 +22,7 @@ demo: .venv/ready  ## two real clusters, a Deployment in each, and what kubectl 
 	@PATH="$(CURDIR)/$(BIN):$$PATH" tools/demo
 
 test: setup  ## everything; T=path[::name] runs a part
-	@$(BIN)/pytest $(T)
+	@$(BIN)/pytest $(if $(filter-out $(ALL),$(T)),,-n 3 --dist loadgroup) $(T)
 
 e2e: setup  ## whole systems through their commands; not yet steady enough for every run
 	@$(BIN)/pytest tests/e2e

@@ -17,6 +17,15 @@ from hansa.local import Cluster, ClusterSpec, Fleet, State, process
 from leftovers import owned_folder, sweep
 
 FreshCluster = Callable[..., Awaitable[Cluster]]
+TESTS = Path(__file__).parent
+APART = TESTS / "integration" / "local"  # its files share no cluster
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Where several processes share the tests, those that share clusters stay together: a folder of a layer each."""
+    for item in items:
+        place = item.path if item.path.is_relative_to(APART) else item.path.parent
+        item.add_marker(pytest.mark.xdist_group(str(place.relative_to(TESTS))))
 
 
 @pytest.fixture(scope="session")
