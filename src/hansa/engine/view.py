@@ -145,7 +145,7 @@ class View:
             if name in unsettled or not _is_alive(upper) or not _is_alive(lower):
                 self._settled.pop((decided.key, name), None)
             elif name not in decided.settled:
-                self._settled[decided.key, name] = _content(upper, lower)
+                self._settled[decided.key, name] = self._content(decided.key, upper, lower)
 
     def lower(self, key: Key, cluster: str) -> Object | None:
         """The object in the place of the key's copy in a lower cluster, whoever's it is, as far as it is known."""
@@ -169,8 +169,13 @@ class View:
             for name, lower in lowers.items()
             if isinstance(lower, Object)
             and (settled := self._settled.get((key, name))) is not None
-            and settled == _content(upper, lower)
+            and settled == self._content(key, upper, lower)
         )
+
+    def _content(self, key: Key, upper: Object, lower: Object) -> int:
+        if self.mode.rules[key.resource].carries_status:
+            return hash((upper.uid, upper.version, lower.uid, lower.version))
+        return hash((pair.content(upper), pair.content(lower)))
 
     def _missing(self, key: Key, lowers: Mapping[str, pair.Side]) -> dict[str, str]:
         """What must be in a cluster before this object: what it refers to, exists above, and belongs there."""
@@ -230,7 +235,3 @@ class View:
 
 def _is_alive(side: pair.Side) -> TypeGuard[Object]:
     return isinstance(side, Object) and not side.is_leaving
-
-
-def _content(upper: Object, lower: Object) -> int:
-    return hash((pair.content(upper), pair.content(lower)))

@@ -42,6 +42,18 @@ def patches_of(*fields: str) -> DownPatches:
     return patches
 
 
+def _no_objection(_upper: Object, _link: Link) -> str:
+    return ""
+
+
+def _no_node(_lower: Object) -> str:
+    return ""
+
+
+def _as_it_is(message: str, _link: Link) -> str:
+    return message
+
+
 def _as_wanted(wanted: Object) -> Object:
     return wanted
 
@@ -70,6 +82,17 @@ class Rule:
     needed_at: Placement | None = None
     # Whose users its placement asks for: it is looked at again when they change.
     follows: Callable[[Object], Iterable[Named]] = lambda _: ()
+    # A sentence why this upper object may not travel. What travelled before stays as it is.
+    check: Callable[[Object, Link], str] = _no_objection
+    # The node that a lower pod runs on: its upper pod, if it has none, is bound to the upper node of that name.
+    binds: Callable[[Object], str] = _no_node
+
+    @property
+    def tells(self) -> bool:
+        """Whether anything of it comes back."""
+        return self.up_patches is not _nothing_up
+    # Its status is a part of what goes down: nobody below would fill it in.
+    carries_status: bool = False
 
     def needs(self, upper: Object, key: Key, facts: Facts) -> Intents:
         """Where what this object refers to is needed, until it is finished."""
@@ -84,11 +107,21 @@ class Mode:
     rules: Mapping[Resource, Rule]
     # The lower name of an upper object; the way back is told by the mark alone.
     lower_place: Callable[[Key, Link], Place] = lambda key, _link: Place(key.namespace, key.name)
+    # Whether lower Events about kinds that tell something are told on their upper objects …
+    echoes: bool = True
+    # … and how their messages read there.
+    retold: Callable[[str, Link], str] = _as_it_is
 
     def desired(self, upper: Object, key: Key, link: Link) -> Object:
-        """The lower object as it should be: every step of the way down, then the mark."""
-        place = self.lower_place(key, link)
-        lower = upper.with_metadata(
+        """The lower object as it should be: every step of the way down, the lower name, then the mark.
+
+        Steps see the upper object whole, with the namespace, uid and owners that it has above.
+        """
+        rule, place = self.rules[key.resource], self.lower_place(key, link)
+        lower = upper
+        for step in rule.down:
+            lower = step(lower, link)
+        lower = lower.with_metadata(
             name=place.name,
             namespace=place.namespace,
             generate_name="",
@@ -101,7 +134,7 @@ class Mode:
             owner_references=(),
             finalizers=(),
             managed_fields=UNSET,
-        ).with_fields(status=None)
-        for step in self.rules[key.resource].down:
-            lower = step(lower, link)
+        )
+        if not rule.carries_status:
+            lower = lower.with_fields(status=None)
         return stamp.put(lower, stamp.Origin(link.upper_id, upper.uid, upper.namespace, upper.name))

@@ -39,6 +39,20 @@ def a_step(pod: Object, link: Link) -> Object:
     return pod.with_fields(spec=pod.spec | {"in": link.lower})
 
 
+def test_steps_see_where_the_upper_object_lives_and_who_owns_it() -> None:
+    def note(pod: Object, _link: Link) -> Object:
+        return pod.with_fields(spec={"of": [pod.namespace, pod.uid, pod.metadata.owner_references[0].name]})
+
+    mode = Mode("test", {resources.PODS: Rule(resources.PODS, down=(note,))}, lambda key, _: Place("below", key.name))
+    assert mode.desired(Object.of(POD), KEY, LINK).spec == {"of": ["shop", "u1", "web"]}
+
+
+def test_a_status_goes_down_only_where_a_rule_says_so() -> None:
+    for carries in (True, False):
+        mode = Mode("test", {resources.PODS: Rule(resources.PODS, carries_status=carries)})
+        assert mode.desired(Object.of(POD), KEY, LINK).status == (POD["status"] if carries else {})
+
+
 def test_a_lower_object_is_what_the_steps_make_of_the_upper_one_and_the_mark() -> None:
     mode = Mode(
         name="test",
