@@ -11,13 +11,13 @@ from typing import Any
 from hansa.kube import resources
 from hansa.kube.objects import Key as Place
 from hansa.kube.objects import Object
+from hansa.kube.resource import Resource
 from hansa.model import decision, keys, plan, stamp
 from hansa.model.mode import Mode, Part
 from hansa.model.pair import Grade, Key, Link, Pair, Unknown
 
 HOME, UPPER_ID = "upper", "id-of-upper"
 LATER = "2026-11-15T12:00:00Z"
-Write = plan.Create | plan.Patch | plan.Delete
 
 
 def merged(target: Any, patch: Any) -> Any:
@@ -76,6 +76,12 @@ class Server:
             changed["metadata"]["resourceVersion"] = str(next(self.numbers))
             self.objects[obj.key] = changed
 
+    def bind(self, obj: Object, node: str) -> None:
+        found = self._this_one(obj)
+        if found is not None and "nodeName" not in found["spec"] and "deletionTimestamp" not in found["metadata"]:
+            found["spec"] = found["spec"] | {"nodeName": node}
+            found["metadata"]["resourceVersion"] = str(next(self.numbers))
+
     def delete(self, obj: Object, grace: int | None = None) -> None:
         if (found := self._this_one(obj)) is None:
             return
@@ -103,6 +109,23 @@ class Server:
         return found if found is not None and found["metadata"]["uid"] == obj.uid else None
 
 
+class Around:
+    """What steps find beside an upper object: the nodes of its cluster."""
+
+    def __init__(self, world: "World") -> None:
+        self._world = world
+
+    def upper(self, resource: Resource, place: Place) -> Object | None:
+        is_there = resource == resources.NODES and place.name in self._world.nodes
+        return Object.of({"kind": "Node", "metadata": {"name": place.name}}) if is_there else None
+
+    def lower(self, _resource: Resource, _place: Place) -> Object | None:
+        return None
+
+    def uppers(self, _resource: Resource, _namespace: str) -> Iterable[Object]:
+        return ()
+
+
 class World:
     """One upper object's name in one upper and some lower clusters, and the engine's hands in it."""
 
@@ -111,11 +134,12 @@ class World:
         self.intents: Mapping[str, Grade] | Unknown = intents
         self.waits_for: Mapping[str, str] = {}
         self.hidden: set[str] = set()
-        self.writes: list[Write] = []
+        self.nodes: set[str] = set()  # of the upper cluster
+        self.writes: list[plan.Write] = []
         numbers = itertools.count(1)
         is_of_pods = key.resource == resources.PODS
         self.servers = {c: Server(c, is_of_pods=is_of_pods, numbers=numbers) for c in (HOME, *self.lowers)}
-        self.links = {c: Link(HOME, UPPER_ID, c) for c in self.lowers}
+        self.links = {c: Link(HOME, UPPER_ID, c, around=Around(self)) for c in self.lowers}
 
     def __repr__(self) -> str:
         found = {name: list(server.objects.values()) for name, server in self.servers.items()}
@@ -165,7 +189,7 @@ class World:
             self.write(action)
         return len(planned)
 
-    def write(self, action: Write) -> None:
+    def write(self, action: plan.Write) -> None:
         self.writes.append(action)
         server = self.servers[action.cluster]
         if action.cluster != HOME and not isinstance(action, plan.Create):
@@ -177,6 +201,9 @@ class World:
                 server.patch(action.obj, action.patch, action.subresource)
             case plan.Delete():
                 server.delete(action.obj, action.grace)
+            case plan.Bind():
+                assert action.node in self.nodes, "it is bound to a node that is not there"
+                server.bind(action.obj, action.node)
 
     def settle(self, *, most: int = 12) -> None:
         """Rounds, and time between them, until nothing is left to do."""

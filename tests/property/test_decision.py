@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import given, settings
@@ -10,27 +11,55 @@ from hypothesis import strategies as st
 from hansa.kube import resources
 from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
-from hansa.model import decision, keys, lifecycle, plan
+from hansa.model import decision, diff, keys, lifecycle, placement, plan
 from hansa.model.lifecycle import Lifecycle
-from hansa.model.mode import Mode, Rule, patches_of
-from hansa.model.pair import Grade, Key, Unknown
-from worlds import HOME, LATER, UPPER_ID, Server, World, Write, status_up
+from hansa.model.mode import Mode, Part, Rule, patches_of
+from hansa.model.pair import Grade, Key, Link, Unknown
+from worlds import HOME, LATER, UPPER_ID, Server, World, status_up
 
 LOWERS = ("a", "b", "c")
-WIDGETS, CLAIMS, ACCOUNTS = (Resource("test", "v1", plural) for plural in ("widgets", "claims", "accounts"))
+WIDGETS, CLAIMS, ACCOUNTS, ROOMS, GUESTS, ROBOTS = (
+    Resource("test", "v1", plural) for plural in ("widgets", "claims", "accounts", "rooms", "guests", "robots")
+)
 KINDS: Mapping[Resource, Lifecycle] = {
     resources.PODS: lifecycle.POD,
     WIDGETS: lifecycle.COPY,
     CLAIMS: lifecycle.DATA,
     ACCOUNTS: lifecycle.SHARED_COPY,
+    ROOMS: lifecycle.NAMESPACE,
+    GUESTS: lifecycle.COPY,  # some of them may not travel
+    ROBOTS: lifecycle.POD,  # their lower ones have a node that their upper ones are bound to
 }
-MODE = Mode(
-    name="test",
-    rules={
-        resource: Rule(resource, down_patches=patches_of("spec"), up_patches=status_up, lifecycle=life)
-        for resource, life in KINDS.items()
-    },
+NODE = "n1"
+
+
+def objection(upper: Object, _link: Link) -> str:
+    return "it may not travel" if upper.labels.get("x") == "2" else ""
+
+
+def without_node(upper: Object, _link: Link) -> Object:
+    return upper.with_fields(spec={k: v for k, v in upper.spec.items() if k != "nodeName"})
+
+
+def image_follows(lower: Object, wanted: Object) -> list[Part]:
+    patch = diff.metadata_patch(lower, wanted)
+    if lower.spec["image"] != wanted.spec["image"]:
+        patch["spec"] = {"image": wanted.spec["image"]}
+    return [Part(patch)] if patch else []
+
+
+RULES = {
+    resource: Rule(resource, down_patches=patches_of("spec"), up_patches=status_up, lifecycle=life)
+    for resource, life in KINDS.items()
+}
+RULES[GUESTS] = replace(RULES[GUESTS], check=objection)
+RULES[ROBOTS] = replace(
+    RULES[ROBOTS],
+    down=(without_node,),
+    down_patches=image_follows,
+    binds=lambda robot: NODE if "startTime" in robot.status else "",
 )
+MODE = Mode(name="test", rules=RULES)
 PHASES = st.sampled_from(("Pending", "Running", "Succeeded", "Failed"))
 LABELS = st.dictionaries(st.sampled_from("xyz"), st.sampled_from("12"), max_size=2)
 SPECS = st.fixed_dictionaries({"image": st.sampled_from(("i1", "i2"))})
@@ -101,6 +130,7 @@ def place(server: Server, manifest: dict[str, Any], uid: str) -> None:
 def worlds(draw: st.DrawFn) -> World:
     resource = draw(st.sampled_from(tuple(KINDS)))
     world = World(MODE, Key(HOME, resource, **NAME), lowers=LOWERS, intents=draw(intents_of(resource)))
+    world.nodes = draw(st.sampled_from((set(), {NODE})))
     manifest = draw(manifests())
     if draw(st.booleans()) or draw(st.booleans()):
         told = draw(statuses())
@@ -126,6 +156,9 @@ def wanted(world: World) -> dict[str, Grade]:
 def check_end(world: World) -> None:
     """What must be true when nothing is left to do."""
     life, upper, copies, places = KINDS[world.key.resource], world.upper, world.copies(), wanted(world)
+    is_kept = upper is not None and upper.is_leaving and life.leaves_last
+    if upper is not None and (is_kept or MODE.rules[world.key.resource].check(upper, world.links["a"])):
+        return  # what is there stays as it is
     for cluster, copied in copies.items():
         assert upper is not None, f"an orphan stays in {cluster}"
         assert copied.annotations[keys.UPPER_UID] == upper.uid, f"a former life stays in {cluster}"
@@ -146,7 +179,9 @@ def check_end(world: World) -> None:
         assert upper.metadata.finalizers, "it was not released"
         assert is_over, "those who hold it do not learn that it has ended"
     speaking = sorted(c for c in copies if places.get(c) is Grade.CHOSEN)
-    if speaking:
+    if speaking and MODE.rules[world.key.resource].binds(copies[speaking[0]]) and not placement.node_of(upper):
+        assert not world.nodes, "it was not bound"
+    elif speaking:
         assert upper.status == copies[speaking[0]].status, "its status did not come back"
 
 
@@ -168,6 +203,7 @@ def shape(world: World) -> dict[str, Any]:
 def clone(world: World) -> World:
     assert not isinstance(world.intents, Unknown)
     other = World(world.mode, world.key, lowers=world.lowers, intents=world.intents)
+    other.nodes = world.nodes
     for name, server in world.servers.items():
         for obj in server.objects.values():
             place(other.servers[name], obj, obj["metadata"]["uid"])
@@ -296,6 +332,10 @@ def a_cluster_hides(world: World, draw: st.DataObject) -> None:
     world.hidden.add(draw.draw(st.sampled_from((HOME, *LOWERS))))
 
 
+def the_node_comes_or_goes(world: World, draw: st.DataObject) -> None:
+    world.nodes ^= {NODE}
+
+
 def all_can_be_seen(world: World, draw: st.DataObject) -> None:
     world.hidden.clear()
 
@@ -318,6 +358,7 @@ HISTORY: tuple[Callable[[World, st.DataObject], None], ...] = (
     stranger_leaves,
     time_passes,
     a_cluster_hides,
+    the_node_comes_or_goes,
     all_can_be_seen,
     hansa_works,
     hansa_works,
@@ -325,7 +366,7 @@ HISTORY: tuple[Callable[[World, st.DataObject], None], ...] = (
 )
 
 
-def check_write(world: World, action: Write) -> None:
+def check_write(world: World, action: plan.Write) -> None:
     """What must be true of every single write, at any moment."""
     life, upper = KINDS[world.key.resource], world.upper
     assert action.cluster not in world.hidden
@@ -341,6 +382,7 @@ def check_write(world: World, action: Write) -> None:
     assert there is None
     assert not upper.is_leaving
     assert not life.is_finished(upper), "what is finished runs again"
+    assert not MODE.rules[world.key.resource].check(upper, world.links[action.cluster]), "it may not travel"
     if life.lives_once and Grade.CHOSEN in wanted(world).values():
         lives = [o for o in world.copies().values() if o.annotations[keys.UPPER_UID] == upper.uid]
         assert not lives, "a second life beside the first"

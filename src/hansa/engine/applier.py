@@ -13,11 +13,9 @@ from hansa.engine.view import View
 from hansa.kube import errors, resources
 from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
-from hansa.model import keys, plan, stamp
+from hansa.model import keys, placement, plan, stamp
 from hansa.model.pair import Key
 from hansa.runtime import metrics
-
-Write = plan.Create | plan.Patch | plan.Delete
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +69,14 @@ class Applier:
     async def apply(self, todo: plan.Plan, key: Key, view: View) -> list[Problem]:
         """Carry out a plan: in order in each cluster, side by side in several. What went wrong is the answer."""
         found = [Foreign(one.cluster, one.reason) for one in todo.actions if isinstance(one, plan.Conflict)]
-        by_cluster: dict[str, list[Write]] = {}
+        by_cluster: dict[str, list[plan.Write]] = {}
         for write in todo.writes:
             by_cluster.setdefault(write.cluster, []).append(write)
         work = [self._in(view.side(cluster), writes, key, view) for cluster, writes in by_cluster.items()]
         problems = [await work[0]] if len(work) == 1 else await _side_by_side(work)
         return [*found, *(one for one in problems if one is not None)]
 
-    async def _in(self, side: Side, writes: Iterable[Write], key: Key, view: View) -> Problem | None:
+    async def _in(self, side: Side, writes: Iterable[plan.Write], key: Key, view: View) -> Problem | None:
         for write in writes:
             answer = "ok"
             try:
@@ -91,7 +89,7 @@ class Applier:
                 return problem
         return None
 
-    async def _write(self, write: Write, key: Key, side: Side, view: View) -> Problem | None:
+    async def _write(self, write: plan.Write, key: Key, side: Side, view: View) -> Problem | None:
         match write:
             case plan.Create():
                 return await self._create(write, key, side, view)
@@ -99,6 +97,8 @@ class Applier:
                 return await self._patch(write, key.resource, side)
             case plan.Delete():
                 return await self._delete(write, key.resource, side)
+            case plan.Bind():
+                return await self._bind(write, key.resource, side)
 
     async def _create(self, write: plan.Create, key: Key, side: Side, view: View) -> Problem | None:
         resource, store, client = key.resource, side.stores[key.resource], side.cluster.client
@@ -106,7 +106,7 @@ class Applier:
             try:
                 made = await client.create(resource, write.obj, field_manager=self._field_manager)
             except errors.NotFound:
-                if not write.obj.namespace:
+                if not write.obj.namespace or resources.NAMESPACES in view.mode.rules:
                     raise
                 await self._make_namespace(write.obj.namespace, side, view)
                 made = await client.create(resource, write.obj, field_manager=self._field_manager)
@@ -167,6 +167,25 @@ class Applier:
             store.observe(left)
         return None
 
+    async def _bind(self, write: plan.Bind, resource: Resource, side: Side) -> Problem | None:
+        obj, store, client = write.obj, side.stores[resource], side.cluster.client
+        binding = {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": {"namespace": obj.namespace, "name": obj.name, "uid": obj.uid},
+            "target": {"apiVersion": "v1", "kind": "Node", "name": write.node},
+        }
+        try:
+            await client.call(resource, obj.name, "binding", body=Object.of(binding), namespace=obj.namespace)
+        except errors.NotFound:
+            store.observe_gone(obj.key, obj.uid)
+        except errors.Conflict:
+            found = await client.get(resource, obj.name, namespace=obj.namespace)
+            store.observe(found)
+            if (found.uid, placement.node_of(found)) != (obj.uid, write.node):
+                raise
+        return None
+
 
 async def _side_by_side(work: Iterable[Coroutine[Any, Any, Problem | None]]) -> list[Problem | None]:
     async with asyncio.TaskGroup() as group:
@@ -179,7 +198,7 @@ def _is_gone(answer: Object) -> bool:
     return not answer.metadata.finalizers and not answer.metadata.deletion_grace_period_seconds
 
 
-def _problem(error: errors.ApiError, write: Write) -> Problem:
+def _problem(error: errors.ApiError, write: plan.Write) -> Problem:
     cluster, sentence = write.cluster, str(error)
     match error:
         case errors.Throttled():

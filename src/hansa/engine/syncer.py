@@ -83,9 +83,19 @@ class Syncer:
         view.settle(pair, unsettled=frozenset(a.cluster for a in todo.actions if not isinstance(a, plan.Wait)))
         if not todo.actions:
             return controller.Done()
+        self._note(key, todo)
         problems = await self._applier.apply(todo, key, view)
         self._make_room(todo, problems)
         return self._outcome(key, problems) if problems else controller.Done()
+
+    def _note(self, key: Key, todo: plan.Plan) -> None:
+        """What no write follows from: what is refused is told, what is waited for wakes the key."""
+        for action in todo.actions:
+            match action:
+                case plan.Refuse():
+                    self._views.tell(key, "Refused", action.reason)
+                case plan.Wait(until=Key() as until):
+                    self._waiting.put(key, until=until)
 
     def _outcome(self, key: Key, problems: list[applier.Problem]) -> controller.Outcome:
         for problem in problems:

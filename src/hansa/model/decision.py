@@ -6,11 +6,13 @@
 from collections.abc import Iterator, Mapping
 from enum import Enum, auto
 
+from hansa.kube import resources
+from hansa.kube.objects import Key as Place
 from hansa.kube.objects import Object
-from hansa.model import stamp
+from hansa.model import placement, stamp
 from hansa.model.mode import Mode, Rule
 from hansa.model.pair import Grade, Key, Link, Pair, Unknown
-from hansa.model.plan import Action, Conflict, Create, Delete, Patch, Plan, Wait
+from hansa.model.plan import Action, Bind, Conflict, Create, Delete, Patch, Plan, Refuse, Wait
 
 
 def decide(pair: Pair, mode: Mode) -> Plan:
@@ -76,12 +78,15 @@ def _missing(view: _View, upper: Object, cluster: str, grade: Grade) -> Iterator
     """What to do where a lower object should be and is not."""
     if view.is_finished or (grade is Grade.CHOSEN and _ends_without(view, upper)):
         return
-    if view.lifecycle.lives_once and grade is Grade.CHOSEN and (rivals := _rivals(view)):
+    link = view.pair.links[cluster]
+    if objection := view.rule.check(upper, link):
+        yield Refuse(cluster, objection)
+    elif view.lifecycle.lives_once and grade is Grade.CHOSEN and (rivals := _rivals(view)):
         yield Wait(f"its copy in {rivals[0]} has to go first")
     elif reason := view.pair.waits_for.get(cluster):
         yield Wait(reason)
     else:
-        wanted = view.mode.desired(upper, view.pair.key, view.pair.links[cluster])
+        wanted = view.mode.desired(upper, view.pair.key, link)
         yield Create(cluster, view.rule.at_birth(wanted), "it is wanted here")
 
 
@@ -90,13 +95,24 @@ def _present(view: _View, lower: Object, cluster: str, grade: Grade | None) -> I
     upper, lifecycle = view.upper, view.lifecycle
     if upper is not None and upper.is_leaving and _owes_result(view, upper, lower, cluster):
         yield Wait(f"what came of it in {cluster} has to be told first")
+    elif upper is not None and upper.is_leaving and lifecycle.leaves_last:
+        yield Wait(f"{cluster} keeps it until it is gone")
     elif upper is None or upper.is_leaving or (grade is None and not lifecycle.stays):
         yield from _leave(lower, cluster, "it is no longer wanted here", lifecycle.grace(upper))
     elif view.is_over(lower):
         yield from _leave(lower, cluster, "its upper object is finished", lifecycle.grace(upper))
     elif not lower.is_leaving and cluster not in view.pair.settled:
-        for part in view.rule.down_patches(lower, view.mode.desired(upper, view.pair.key, view.pair.links[cluster])):
-            yield Patch(cluster, lower, part.patch, "it differs from the upper one", part.subresource)
+        yield from _followed(view, upper, lower, cluster)
+
+
+def _followed(view: _View, upper: Object, lower: Object, cluster: str) -> Iterator[Action]:
+    """What of an upper object has changed since it travelled; nothing of it if it may not travel any more."""
+    link = view.pair.links[cluster]
+    if objection := view.rule.check(upper, link):
+        yield Refuse(cluster, objection)
+        return
+    for part in view.rule.down_patches(lower, view.mode.desired(upper, view.pair.key, link)):
+        yield Patch(cluster, lower, part.patch, "it differs from the upper one", part.subresource)
 
 
 def _owes_result(view: _View, upper: Object, lower: Object, cluster: str) -> bool:
@@ -129,9 +145,21 @@ def _above(view: _View) -> Iterator[Action]:
         if view.sides[cluster] is _Standing.UNSEEN:
             return  # one of several speaks: another one would contradict it
         if view.sides[cluster] is _Standing.OURS and isinstance(lower, Object) and not view.is_over(lower):
-            for part in view.rule.up_patches(view.upper, lower, view.pair.links[cluster]):
-                yield Patch(view.pair.key.cluster, view.upper, part.patch, f"{cluster} tells", part.subresource)
+            yield from _told(view, view.upper, lower, view.pair.links[cluster])
             return
+
+
+def _told(view: _View, upper: Object, lower: Object, link: Link) -> Iterator[Action]:
+    """What one lower object tells: first where it runs, because nobody believes the status of a pod without a node."""
+    home = view.pair.key.cluster
+    node = "" if upper.is_leaving else view.rule.binds(lower)
+    if node and not placement.node_of(upper):
+        if link.around.upper(resources.NODES, Place("", node)) is None:
+            yield Wait(f"node {node} is not in {home} yet", until=Key(home, resources.NODES, "", node))
+            return
+        yield Bind(home, upper, node, f"{link.lower} tells")
+    for part in view.rule.up_patches(upper, lower, link):
+        yield Patch(home, upper, part.patch, f"{link.lower} tells", part.subresource)
 
 
 def _end(view: _View) -> Iterator[Action]:

@@ -34,6 +34,8 @@ class Lifecycle:
     releases: bool = False
     # The lower object outlives those who use it; it goes with the upper one only.
     stays: bool = False
+    # The lower object goes when the upper one is gone, not while it leaves: what is in it has to end before.
+    leaves_last: bool = False
     # Somebody else's object of the same name serves as well: it is used and not told as a conflict.
     shares_name: bool = False
     # It did what it was made for and never lives again, on either side.
@@ -76,6 +78,7 @@ def grace_of_pod(upper: Object | None) -> int | None:
 COPY = Lifecycle()
 SHARED_COPY = Lifecycle(shares_name=True)
 DATA = Lifecycle(stays=True)
+NAMESPACE = Lifecycle(leaves_last=True)
 POD = Lifecycle(
     lives_once=True,
     ends_with_lower=True,

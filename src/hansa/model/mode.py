@@ -86,13 +86,13 @@ class Rule:
     check: Callable[[Object, Link], str] = _no_objection
     # The node that a lower pod runs on: its upper pod, if it has none, is bound to the upper node of that name.
     binds: Callable[[Object], str] = _no_node
+    # Its status is a part of what goes down: nobody below would fill it in.
+    carries_status: bool = False
 
     @property
     def tells(self) -> bool:
         """Whether anything of it comes back."""
         return self.up_patches is not _nothing_up
-    # Its status is a part of what goes down: nobody below would fill it in.
-    carries_status: bool = False
 
     def needs(self, upper: Object, key: Key, facts: Facts) -> Intents:
         """Where what this object refers to is needed, until it is finished."""

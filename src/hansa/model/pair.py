@@ -1,10 +1,11 @@
 """What is known of one upper object and of its lower objects, at one moment. The only input of a decision."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
+from hansa.kube.objects import Key as Place
 from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
 from hansa.model import keys
@@ -40,6 +41,35 @@ class Grade(IntEnum):
     CHOSEN = 2  # it is there that it lives
 
 
+class Around(Protocol):
+    """What else is known along a link, for steps that need more than the object itself. It reads caches only."""
+
+    def upper(self, resource: Resource, place: Place) -> Object | None:
+        """The upper object in this place, as far as it is known."""
+
+    def lower(self, resource: Resource, place: Place) -> Object | None:
+        """The copy of the upper object in this place, in the link's lower cluster."""
+
+    def uppers(self, resource: Resource, namespace: str) -> Iterable[Object]:
+        """The upper objects of one kind in a namespace; cluster-wide ones are in \"\"."""
+
+
+class _Nothing:
+    """Nothing is known around."""
+
+    def upper(self, _resource: Resource, _place: Place) -> Object | None:
+        return None
+
+    def lower(self, _resource: Resource, _place: Place) -> Object | None:
+        return None
+
+    def uppers(self, _resource: Resource, _namespace: str) -> Iterable[Object]:
+        return ()
+
+
+NOTHING_AROUND: Around = _Nothing()
+
+
 @dataclass(frozen=True, slots=True)
 class Link:
     """One way from an upper cluster to a lower one. `upper_id` never changes; the others are our names for the two."""
@@ -48,6 +78,7 @@ class Link:
     upper_id: str
     lower: str
     settings: Any = None  # what the mode's own steps need to know; its type is the mode's
+    around: Around = field(default=NOTHING_AROUND, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,8 +55,13 @@ def everywhere(_upper: Object, _key: Key, facts: Facts) -> Intents:
 
 def by_node_name(upper: Object, _key: Key, facts: Facts) -> Intents:
     """It lives in the lower cluster of the virtual node that it is bound to."""
-    cluster = facts.cluster_of_node.get(upper.decode("spec", _Bound).node_name)
+    cluster = facts.cluster_of_node.get(node_of(upper))
     return {} if cluster is None else {cluster: Grade.CHOSEN}
+
+
+def node_of(pod: Object) -> str:
+    """The node that a pod is bound to, if it is."""
+    return pod.decode("spec", _Bound).node_name
 
 
 def with_users(_upper: Object, key: Key, facts: Facts) -> Intents:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hansa.kube.objects import Object
+from hansa.model.pair import Key
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +48,33 @@ class Conflict:
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
-    """Nothing can be done yet; what it waits for will wake it."""
+class Bind:
+    """Tell an upper pod on which node it runs."""
 
+    cluster: str
+    obj: Object
+    node: str
     reason: str
 
 
-Action = Create | Patch | Delete | Conflict | Wait
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """The upper object may not travel to this cluster. It is told, and nothing is written there."""
+
+    cluster: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Nothing can be done yet; what it waits for will wake it: `until` that upper object changes, if it is one."""
+
+    reason: str
+    until: Key | None = None
+
+
+Write = Create | Patch | Delete | Bind
+Action = Write | Conflict | Refuse | Wait
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +84,6 @@ class Plan:
     actions: tuple[Action, ...] = ()
 
     @property
-    def writes(self) -> tuple[Create | Patch | Delete, ...]:
+    def writes(self) -> tuple[Write, ...]:
         """The actions that write to a server."""
-        return tuple(a for a in self.actions if isinstance(a, Create | Patch | Delete))
+        return tuple(a for a in self.actions if isinstance(a, Create | Patch | Delete | Bind))

@@ -1,11 +1,13 @@
 """The decision as a table: one line for each thing that can be so, and what is written then."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from hansa.kube import resources
+from hansa.kube.objects import Key as Place
 from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
 from hansa.model import decision, keys, lifecycle, plan, stamp
@@ -16,19 +18,38 @@ from worlds import status_up
 SETTINGS = Resource("", "v1", "configmaps")
 CLAIMS = Resource("", "v1", "persistentvolumeclaims")
 ACCOUNTS = Resource("", "v1", "serviceaccounts")
-MODE = Mode(
-    name="test",
-    rules={
-        resource: Rule(resource, down_patches=patches_of("spec"), up_patches=status_up, lifecycle=life)
-        for resource, life in {
-            resources.PODS: lifecycle.POD,
-            SETTINGS: lifecycle.COPY,
-            CLAIMS: lifecycle.DATA,
-            ACCOUNTS: lifecycle.SHARED_COPY,
-        }.items()
-    },
-)
-LINKS = {name: Link("up", "id-of-up", name) for name in ("a", "b")}
+GUESTS, ROBOTS = Resource("test", "v1", "guests"), Resource("test", "v1", "robots")
+RULES = {
+    resource: Rule(resource, down_patches=patches_of("spec"), up_patches=status_up, lifecycle=life)
+    for resource, life in {
+        resources.PODS: lifecycle.POD,
+        SETTINGS: lifecycle.COPY,
+        CLAIMS: lifecycle.DATA,
+        ACCOUNTS: lifecycle.SHARED_COPY,
+        resources.NAMESPACES: lifecycle.NAMESPACE,
+        GUESTS: lifecycle.COPY,
+        ROBOTS: lifecycle.POD,
+    }.items()
+}
+RULES[GUESTS] = replace(RULES[GUESTS], check=lambda guest, _: "it is too big" if guest.spec["v"] == "big" else "")
+RULES[ROBOTS] = replace(RULES[ROBOTS], binds=lambda robot: robot.spec.get("nodeName", ""), down_patches=lambda *_: ())
+MODE = Mode(name="test", rules=RULES)
+
+
+class Nodes:
+    """An upper cluster that has the node n1."""
+
+    def upper(self, _resource: Resource, place: Place) -> Object | None:
+        return upper() if place == Place("", "n1") else None
+
+    def lower(self, _resource: Resource, _place: Place) -> Object | None:
+        return None
+
+    def uppers(self, _resource: Resource, _namespace: str) -> tuple[Object, ...]:
+        return ()
+
+
+LINKS = {name: Link("up", "id-of-up", name, around=Nodes()) for name in ("a", "b")}
 HERE = {"a": Grade.CHOSEN}
 LEAVING = {"deletionTimestamp": "2026-11-15T12:00:00Z"}
 RUNNING: dict[str, Any] = {"phase": "Running", "startTime": "2026-11-15T11:00:00Z"}
@@ -59,8 +80,12 @@ def stranger() -> Object:
 
 
 def decided(above: Side, below: Mapping[str, Side], intents: Any = HERE, *, of: Resource = resources.PODS, **more: Any):
+    return [_line(action) for action in actions(above, below, intents, of=of, **more)]
+
+
+def actions(above: Side, below: Mapping[str, Side], intents: Any = HERE, *, of: Resource, **more: Any):
     pair = Pair(Key("up", of, "shop", "web"), above, LINKS, below, intents, **more)
-    return [_line(action) for action in decision.decide(pair, MODE).actions]
+    return decision.decide(pair, MODE).actions
 
 
 def _line(action: plan.Action) -> str:
@@ -70,7 +95,9 @@ def _line(action: plan.Action) -> str:
         case plan.Patch():
             part = f"/{action.subresource}" if action.subresource else ""
             return f"patch {action.obj.uid}{part} in {action.cluster}"
-        case plan.Create() | plan.Conflict():
+        case plan.Bind():
+            return f"bind {action.obj.uid} to {action.node}"
+        case plan.Create() | plan.Conflict() | plan.Refuse():
             return f"{type(action).__name__.lower()} in {action.cluster}"
     return "wait"
 
@@ -205,3 +232,41 @@ def test_what_is_settled_is_not_computed_again() -> None:
 def test_kinds_that_the_mode_does_not_know_and_clusters_without_a_link_are_left_alone() -> None:
     assert decided(upper(), {"a": lower()}, of=resources.NODES) == []
     assert decided(upper(), {"z": lower()}, {"z": Grade.CHOSEN}) == ["wait"]
+
+
+def test_what_may_not_travel_is_refused_and_what_travelled_before_stays_as_it_is() -> None:
+    assert actions(upper(spec="big"), {}, of=GUESTS) == (plan.Refuse("a", "it is too big"),)
+    assert decided(upper(spec="big"), {"a": lower(status={"phase": "Pending"})}, of=GUESTS) == [
+        "refuse in a",
+        "patch u1/status in up",
+    ]
+    assert decided(None, {"a": lower()}, of=GUESTS) == ["delete l1 in a, grace None"]
+    assert decided(upper(spec="small"), {}, of=GUESTS) == ["create in a"]
+
+
+def _on(node: str, obj: Object) -> Object:
+    return obj.with_fields(spec={"nodeName": node})
+
+
+def test_a_pod_is_bound_to_its_lower_ones_node_before_its_status_comes() -> None:
+    assert decided(upper(), {"a": _on("n1", lower())}, of=ROBOTS) == ["bind u1 to n1", "patch u1/status in up"]
+    assert decided(_on("n1", upper()), {"a": _on("n1", lower())}, of=ROBOTS) == ["patch u1/status in up"]
+    assert decided(upper(), {"a": lower()}, of=ROBOTS) == ["patch u1/status in up"]
+
+
+def test_a_binding_waits_for_its_node_and_what_leaves_is_not_bound() -> None:
+    node = Key("up", resources.NODES, "", "n2")
+    wait = plan.Wait("node n2 is not in up yet", until=node)
+    assert actions(upper(), {"a": _on("n2", lower())}, of=ROBOTS) == (wait,)
+    leaving = upper(**LEAVING, deletionGracePeriodSeconds=9)
+    assert decided(leaving, {"a": _on("n1", lower())}, of=ROBOTS) == [
+        "delete l1 in a, grace 9",
+        "patch u1/status in up",
+    ]
+
+
+def test_a_lower_namespace_goes_when_the_upper_one_is_gone_not_while_it_leaves() -> None:
+    there = {"a": lower(status={"phase": "Pending"})}
+    assert decided(upper(**LEAVING, annotations={keys.LOWER_UID: "l1"}), there, of=resources.NAMESPACES) == ["wait"]
+    assert decided(upper(**LEAVING), {}, of=resources.NAMESPACES) == []
+    assert decided(None, there, {}, of=resources.NAMESPACES) == ["delete l1 in a, grace None"]
