@@ -64,7 +64,8 @@ class Informers:
     ) -> None:
         self.cluster = cluster
         self._client, self._supervisor, self._clock, self._random = client, supervisor, clock, random
-        self._metrics, self._patience, self._watch_patience = metrics, patience, watch_patience
+        self._metrics, self._patience = metrics, patience
+        self._watch_patience = dataclasses.replace(watch_patience or watching.Patience(), memory=patience)
         self._informers: dict[Scope, _Informer] = {}
         self._is_closed = False
 

@@ -9,8 +9,8 @@ What comes is a stream of values, trouble included; keeping a cache of them is l
     Bookmark(version)        nothing else happened up to this version
     Interrupted(error)       no news for now; what is known stays known, and the watch goes on by itself
 
-A broken connection goes on from the last version, without Restarted. After a compaction comes Restarted again, so a
-listener that drops at Synced what was not listed sees exactly the differences, deletions included.
+A broken connection goes on from the last version, without Restarted. After a compaction, or a long break, comes
+Restarted again, so a listener that drops at Synced what was not listed sees exactly the differences, deletions included.
 """
 
 import asyncio
@@ -85,7 +85,8 @@ class Patience:
     idle: float = 90.0  # without a byte; the server sends a bookmark about every minute, so more is a dead connection
     life: float = 600.0  # at most, then we come back: so that load spreads anew over the API servers behind an address
     shortest: float = 1.0  # a watch that ends sooner, without an event, counts as a failure
-    backoff: Backoff = field(default=Backoff(first=0.5, factor=2.0, most=30.0, jitter=0.2))
+    memory: float = 120.0  # after a longer break all is listed anew: a quiet watch could not tell that it goes on
+    backoff: Backoff = field(default=Backoff(first=0.5, factor=2.0, most=10.0, jitter=0.2))
 
 
 async def watch(
@@ -150,9 +151,12 @@ class _Watcher:
         self._version = ""  # up to which all has been told; empty: a full list is needed
         self._streams_lists = True  # until the server says that it doesn't
         self._failures = 0
+        self._broken_since: float | None = None
 
     async def connection(self) -> AsyncGenerator[Iterable[Change], None]:
         """What one connection brings, a full list first if one is needed. Ends with the connection."""
+        if self._broken_since is not None and self._clock.now() - self._broken_since > self._patience.memory:
+            self._version = ""
         if not self._version:
             yield (Restarted(),)
             if not self._streams_lists:
@@ -169,7 +173,7 @@ class _Watcher:
             lines = Lines(stream)
             while batch := await self._batch(lines):
                 told += len(batch)
-                self._failures = 0
+                self._failures, self._broken_since = 0, None
                 yield map(self._change, batch)
         finally:
             stream.close()
@@ -180,6 +184,8 @@ class _Watcher:
     def delay_after(self, error: ApiError) -> float:
         """Seconds to wait after a failure; also learns from it where to go on."""
         self._failures += 1
+        if self._broken_since is None:
+            self._broken_since = self._clock.now()
         match error:
             case errors.Invalid() if not self._version and self._streams_lists:
                 self._streams_lists = False  # an older server; if the selectors are wrong, the list will say so

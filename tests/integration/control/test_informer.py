@@ -212,3 +212,22 @@ async def test_a_cluster_that_refuses_us_is_unknown_and_says_why(cluster, client
             await cache.knowledge.wait_complete(1)
         assert token not in str(caught.value)
         assert not cache.knowledge.is_known
+
+
+async def test_a_watch_that_comes_back_is_believed_again_also_when_nothing_happens(namespace, through_proxy):
+    carrier, proxied = through_proxy
+    async with Machine() as machine:
+        informers = machine.informers("shared", proxied, patience=0.5, watch_patience=QUICK)
+        cache = informers.acquire(informer.Scope(resources.PODS, namespace=namespace))
+        await cache.knowledge.wait_complete(10)
+        told = []
+        cache.knowledge.listen(told.append)
+
+        async def is_told(*wanted):
+            return told == [*wanted]
+
+        carrier.is_away = True
+        carrier.cut(1.0, machine.random)
+        await eventually(lambda: is_told(False))
+        carrier.is_away = False
+        await eventually(lambda: is_told(False, True), within=30)
