@@ -9,8 +9,8 @@ What comes is a stream of values, trouble included; keeping a cache of them is l
     Bookmark(version)        nothing else happened up to this version
     Interrupted(error)       no news for now; what is known stays known, and the watch goes on by itself
 
-A broken connection goes on from the last version, without Restarted. After a compaction, or a long break, comes
-Restarted again, so a listener that drops at Synced what was not listed sees exactly the differences, deletions included.
+A broken connection goes on from the last version, without Restarted. After a compaction or a long break comes
+Restarted again, so a listener that drops at Synced what was not listed sees exactly the differences, with deletions.
 """
 
 import asyncio
