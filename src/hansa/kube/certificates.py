@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 LIFETIME = timedelta(days=3650)
@@ -24,11 +24,12 @@ class KeyPair:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """Who a certificate is for; with names, it is a server's, otherwise a client's."""
+    """Who a certificate is for; with names, it is a server's, otherwise a client's. Some servers are clients, too."""
 
     common_name: str
     organizations: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
+    is_both: bool = False
 
 
 def authority(common_name: str, now: datetime) -> KeyPair:
@@ -37,27 +38,28 @@ def authority(common_name: str, now: datetime) -> KeyPair:
     name = _name(Subject(common_name))
     usage = x509.KeyUsage(True, False, False, False, False, True, True, False, False)
     builder = (
-        _builder(name, name, key.public_key(), now)
+        _builder(name, name, key.public_key(), now, LIFETIME)
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         .add_extension(usage, critical=True)
     )
     return KeyPair(_pem(builder.sign(key, hashes.SHA256())), _key_pem(key))
 
 
-def issue(ca: KeyPair, subject: Subject, now: datetime) -> KeyPair:
+def issue(ca: KeyPair, subject: Subject, now: datetime, *, lifetime: timedelta = LIFETIME) -> KeyPair:
     """A certificate for a server or a client, signed by the authority."""
     ca_key = serialization.load_pem_private_key(ca.key, password=None)
-    assert isinstance(ca_key, ec.EllipticCurvePrivateKey)
+    assert isinstance(ca_key, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey)
     issuer = x509.load_pem_x509_certificate(ca.certificate).subject
     issuer_id = x509.AuthorityKeyIdentifier.from_issuer_public_key(ca_key.public_key())
     key = _new_key()
-    purpose = ExtendedKeyUsageOID.SERVER_AUTH if subject.names else ExtendedKeyUsageOID.CLIENT_AUTH
+    server, client = ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH
+    purposes = [server, client] if subject.is_both else [server if subject.names else client]
     usage = x509.KeyUsage(True, False, True, False, False, False, False, False, False)
     builder = (
-        _builder(_name(subject), issuer, key.public_key(), now)
+        _builder(_name(subject), issuer, key.public_key(), now, lifetime)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(usage, critical=True)
-        .add_extension(x509.ExtendedKeyUsage([purpose]), critical=False)
+        .add_extension(x509.ExtendedKeyUsage(purposes), critical=False)
         .add_extension(issuer_id, critical=False)
     )
     if subject.names:
@@ -84,7 +86,7 @@ def _name(subject: Subject) -> x509.Name:
 
 
 def _builder(
-    name: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, now: datetime
+    name: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, now: datetime, lifetime: timedelta
 ) -> x509.CertificateBuilder:
     return (
         x509.CertificateBuilder()
@@ -93,7 +95,7 @@ def _builder(
         .public_key(key)
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - BACKDATED)
-        .not_valid_after(now + LIFETIME)
+        .not_valid_after(now + lifetime)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
     )
 

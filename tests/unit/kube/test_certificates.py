@@ -48,3 +48,11 @@ def test_a_client_certificate_says_who_it_is_in_kubernetes_words():
 
 def test_a_key_pair_never_shows_its_key():
     assert "PRIVATE" not in repr(certificates.signing_pair())
+
+
+def test_a_certificate_ends_when_it_is_told_to():
+    ca = certificates.authority("test", NOW)
+    pair = certificates.issue(ca, Subject("s", names=("localhost",)), NOW, lifetime=datetime.timedelta(days=2))
+    verify(pair, ca, "localhost", when=NOW + datetime.timedelta(days=1))
+    with pytest.raises(VerificationError):
+        verify(pair, ca, "localhost", when=NOW + datetime.timedelta(days=3))
