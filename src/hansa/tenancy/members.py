@@ -1,0 +1,216 @@
+"""Which tenants take part: VirtualClusters of the meta cluster that run become clusters of the registry, and links.
+
+Credentials that change are used from the next request on. What travels along the links is the engine's.
+"""
+
+import contextlib
+import functools
+import logging
+import random as randomness
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from hansa.control import controller, queue, store
+from hansa.control.informer import Informers, Scope
+from hansa.engine.cluster import Cluster
+from hansa.engine.registry import Registry, Route
+from hansa.kube import errors, resources
+from hansa.kube.client import Client
+from hansa.kube.objects import Key as Place
+from hansa.kube.objects import Object
+from hansa.runtime import clock, metrics
+from hansa.runtime.errors import HansaError
+from hansa.tenancy import api, credentials
+from hansa.tenancy.api import VIRTUAL_CLUSTERS
+from hansa.tenancy.credentials import Given, TenantCredentials
+from hansa.tenancy.owners import Owner
+from hansa.tenancy.service_ranges import ServiceRanges
+from hansa.tenancy.telling import Telling
+
+log = logging.getLogger(__name__)
+WORKERS = 16  # tenants that are joined at once
+LOOK_AGAIN = 300.0  # seconds, after which what a tenant says of its service ranges is read again
+FIRST_LIST = 10.0  # seconds for the first list of Secrets
+NOT_YET = frozenset({api.Phase.NEW, api.Phase.PENDING})  # phases in which there is no control plane yet
+KEY = "key"  # the index of VirtualClusters by their key
+
+
+@dataclass(frozen=True, slots=True)
+class Tenancy:
+    """What is known of a tenant that answers: all that its route is made of."""
+
+    vc: Object
+    owner: Owner
+    server: str  # the URL of its API server, as we reach it
+    ranges: tuple[str, ...]  # its service ranges whose addresses are good in the super cluster as well
+
+
+class NotSynced(HansaError):
+    """A tenant cannot take part now; `reason` is one word for its condition."""
+
+    def __init__(self, reason: str, sentence: str) -> None:
+        super().__init__(sentence)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    owner: Owner
+    credentials: TenantCredentials
+    client: Client
+    cluster: Cluster
+    end_listening: Callable[[], None]
+
+
+class Members:
+    """Keeps the registry as the VirtualClusters say: a cluster named by the key of each, and its route.
+
+    `connect` makes a client of credentials, `join` a cluster of a name and a client, `route` the route of a tenant.
+    """
+
+    def __init__(
+        self,
+        registry: Registry,
+        meta: Informers,
+        meta_id: str,
+        *,
+        ranges: ServiceRanges,
+        telling: Telling,
+        connect: Callable[[TenantCredentials], Client],
+        join: Callable[[str, Client], Cluster],
+        route: Callable[[Tenancy], Route],
+        clock: clock.Clock,
+        random: randomness.Random,
+        metrics: metrics.Registry,
+    ) -> None:
+        self._registry, self._meta, self._meta_id = registry, meta, meta_id
+        self._ranges, self._telling = ranges, telling
+        self._connect, self._make_cluster, self._route = connect, join, route
+        self._members: dict[Place, _Member] = {}
+        self._places: dict[str, Place] = {}  # who has a key: two VirtualClusters must not share one
+        self._secrets: dict[str, store.Store] = {}  # by the name that they have in every root namespace
+        self._queue: queue.Queue[Place] = queue.Queue("tenants", clock=clock, random=random, metrics=metrics)
+        self._controller = controller.Controller(
+            "tenants", self._reconcile, queue=self._queue, metrics=metrics, workers=WORKERS
+        )
+
+    async def run(self) -> None:
+        """Follow the VirtualClusters until drained; then all tenants leave."""
+        async with contextlib.AsyncExitStack() as stack:
+            stack.push_async_callback(self._leave_all)
+            self._stack = stack
+            self._vcs = await stack.enter_async_context(self._meta.share(Scope(VIRTUAL_CLUSTERS)))
+            self._vcs.index(KEY, _keys)
+            stack.callback(self._vcs.knowledge.listen(self._look_at_all))
+            stack.callback(self._vcs.listen(self._queue.add, lambda vc: (vc.key,)))
+            await self._controller.run()
+
+    def drain(self) -> None:
+        """Begin nothing new."""
+        self._controller.drain()
+
+    async def first_look(self, deadline: float) -> None:
+        """Wait until all VirtualClusters are known, so many seconds."""
+        async with self._meta.share(Scope(VIRTUAL_CLUSTERS)) as vcs:
+            await vcs.knowledge.wait_complete(deadline)
+
+    async def _reconcile(self, place: Place) -> controller.Outcome:
+        if not self._vcs.knowledge.is_known:
+            return controller.Done()  # nothing can be concluded; knowledge wakes us
+        vc, member = self._vcs.get(place), self._members.get(place)
+        if member is not None and (vc is None or vc.is_leaving or _owner(vc, self._meta_id) != member.owner):
+            await self._leave(place)
+            member = None
+        if vc is None or vc.is_leaving or (member is None and vc.status.get("phase", "") in NOT_YET):
+            return controller.Done()
+        try:
+            given = await self._given(vc)
+            member = member or await self._join(vc, given)
+            member.credentials.observe(given)
+            await self._link(vc, member)
+        except NotSynced as error:
+            await self._telling.trouble(vc, error.reason, str(error))
+            return controller.Done()  # what is missing wakes us
+        await self._telling.well(vc)
+        return controller.After(LOOK_AGAIN)
+
+    async def _given(self, vc: Object) -> Given:
+        secret, name = None, credentials.secret_of(vc)
+        if name:
+            cache = await self._secrets_named(name)
+            secret = cache.get(Place(key_of(vc), name))
+        found = credentials.given(vc, secret)
+        if found is None:
+            raise NotSynced(
+                "NoCredentials", f"there is no kubeconfig of the tenant: secret {key_of(vc)}/{name} has none"
+            )
+        try:
+            found.login()
+        except errors.BadCredentials as error:
+            raise NotSynced("BadCredentials", str(error)) from None
+        return found
+
+    async def _secrets_named(self, name: str) -> store.Store:
+        if name not in self._secrets:
+            scope = Scope(resources.SECRETS, fields=f"metadata.name={name}")
+            cache = self._secrets[name] = await self._stack.enter_async_context(self._meta.share(scope))
+            self._stack.callback(cache.listen(self._look_at_key, lambda secret: (secret.namespace,)))
+        cache = self._secrets[name]
+        await cache.knowledge.wait_complete(FIRST_LIST)
+        return cache
+
+    async def _join(self, vc: Object, given: Given) -> _Member:
+        owner, place = _owner(vc, self._meta_id), vc.key
+        if (other := self._places.get(owner.key)) is not None or owner.key in self._registry.clusters:
+            raise NotSynced("KeyTaken", f"{owner.key} is the cluster namespace of VirtualCluster {other} already")
+        self._places[owner.key] = place
+        login = TenantCredentials(given)
+        client = self._connect(login)
+        cluster = self._make_cluster(owner.key, client)
+        end = cluster.health.listen(functools.partial(self._queue.add, place))
+        member = self._members[place] = _Member(owner, login, client, cluster, end)
+        self._registry.join(cluster)
+        await cluster.health.look()
+        return member
+
+    async def _link(self, vc: Object, member: _Member) -> None:
+        if trouble := member.cluster.health.trouble:
+            raise NotSynced("Unreachable", f"the tenant's API server cannot be reached: {trouble}")
+        ranges = await self._ranges.keep(member.owner, member.client)
+        server = (await member.credentials.access()).server
+        route = self._route(Tenancy(vc, member.owner, server, ranges))
+        if route not in self._registry.routes(member.owner.key):
+            self._registry.link(route)
+
+    async def _leave(self, place: Place) -> None:
+        member = self._members.pop(place)
+        del self._places[member.owner.key]
+        member.end_listening()
+        await self._registry.leave(member.owner.key)
+        await member.client.close()
+        log.info("a tenant left", extra={"tenant": member.owner.key})
+
+    async def _leave_all(self) -> None:
+        for place in list(self._members):
+            await self._leave(place)
+
+    def _look_at_key(self, key: str) -> None:
+        for vc in self._vcs.find(KEY, key):
+            self._queue.add(vc.key)
+
+    def _look_at_all(self, _is_known: bool) -> None:
+        for place in (*self._vcs, *self._members):
+            self._queue.add(place)
+
+
+def key_of(vc: Object) -> str:
+    """The tenant's key: its root namespace, and what its namespaces in the super cluster begin with."""
+    return api.virtual_cluster(vc).root
+
+
+def _keys(vc: Object) -> Iterable[str]:
+    return (key_of(vc),)
+
+
+def _owner(vc: Object, meta: str) -> Owner:
+    return Owner(key_of(vc), vc.namespace, vc.name, vc.uid, meta)
