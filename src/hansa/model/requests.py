@@ -70,11 +70,17 @@ def claim(pod: objects.Object) -> Claim | None:
     if not spec.node_name:
         return None
     status = pod.decode("status", _Status)
-    if status.phase in _FINISHED:
-        return None
-    amounts = _whole_pod(spec, status)
-    amounts[PODS] = amounts.get(PODS, 0) + quantity.UNIT
-    return Claim(spec.node_name, amounts)
+    return None if status.phase in _FINISHED else Claim(spec.node_name, _with_slot(spec, status))
+
+
+def asked(pod: objects.Object) -> Amounts:
+    """What a pod takes from whichever node it comes to, its own slot included."""
+    return _with_slot(pod.decode("spec", _Spec), pod.decode("status", _Status))
+
+
+def is_finished(pod: objects.Object) -> bool:
+    """Whether a pod has ended for good and takes nothing any more."""
+    return pod.decode("status", _Status).phase in _FINISHED
 
 
 def amounts(spelled: Mapping[str, str] | None) -> Amounts:
@@ -89,6 +95,12 @@ def add(total: Amounts, part: Mapping[str, int], times: int = 1) -> None:
             total[name] = changed
         else:
             total.pop(name, None)
+
+
+def _with_slot(spec: _Spec, status: _Status) -> Amounts:
+    total = _whole_pod(spec, status)
+    total[PODS] = total.get(PODS, 0) + quantity.UNIT
+    return total
 
 
 def _whole_pod(spec: _Spec, status: _Status) -> Amounts:

@@ -82,3 +82,10 @@ def test_a_pod_takes_from_its_node_as_soon_as_it_is_bound():
 
 def test_a_pod_that_asks_for_nothing_takes_a_slot():
     assert taken(pod(containers=[{"name": "c", "image": "i"}])) == {"pods": "1"}
+
+
+def test_a_pod_asks_for_the_same_before_it_is_bound():
+    waiting, bound = (pod(on=node, containers=[container(cpu="1500m")]) for node in ("", "n1"))
+    assert requests.asked(waiting) == requests.claim(bound).amounts
+    assert requests.claim(waiting) is None
+    assert [requests.is_finished(pod(phase=phase)) for phase in ("Pending", "Running", "Failed")] == [0, 0, 1]
