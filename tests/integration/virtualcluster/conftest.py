@@ -1,0 +1,79 @@
+"""One super cluster with kwok nodes, its own meta cluster; two tenants without nodes; one `hansa vc-syncer`.
+
+Each test has a namespace of its own name in both tenants, so that whatever it makes is there twice.
+"""
+
+import pytest
+
+from hansa.local import ClusterSpec, NodeShape
+from hansa.tenancy import installing
+from league import fresh_name, member
+from tenant_league import Tenants
+
+NAMES = ("blue", "green")
+
+
+@pytest.fixture(scope="session")
+async def clusters(fleet, kubectl):
+    """Three clusters without a program."""
+    shape = NodeShape(cpu="16", memory="64Gi")
+    wishes = [
+        ClusterSpec("super", nodes=2, shape=shape, lift_limits=True),
+        *(ClusterSpec(name, scheduler=False, lift_limits=True) for name in NAMES),
+    ]
+    made = {one.name: member(one, kubectl) for one in await fleet.up(wishes)}
+    async with made["super"].cluster.client("hansa-test") as client:
+        await installing.install(client)
+    return made
+
+
+@pytest.fixture(scope="session")
+async def shared_tenants(clusters, tmp_path_factory):
+    """The syncer over the clusters, for tests that leave it running."""
+    made = Tenants(clusters["super"], tmp_path_factory.mktemp("tenants"))
+    for name in NAMES:
+        await made.add(name, clusters[name])
+    await made.start()
+    await made.ready()
+    yield made
+    await made.stop()
+
+
+@pytest.fixture
+async def tenants(shared_tenants, request):
+    """The running syncer; if a test fails, its last words are shown."""
+    if shared_tenants.program is None:
+        await shared_tenants.start()
+    offset = shared_tenants.log.stat().st_size
+    yield shared_tenants
+    if getattr(request.node, "has_failed", False):
+        print(shared_tenants.log.read_bytes()[offset:].decode()[-8000:])  # noqa: T201
+
+
+@pytest.fixture
+def blue(tenants):
+    return tenants.tenants["blue"]
+
+
+@pytest.fixture
+def green(tenants):
+    return tenants.tenants["green"]
+
+
+@pytest.fixture
+async def namespace(tenants):
+    """A namespace of the same name in each tenant."""
+    name = fresh_name()
+    for tenant in tenants.tenants.values():
+        await tenant.kubectl("create", "namespace", name)
+    yield name
+    for tenant in tenants.tenants.values():
+        await tenant.kubectl("delete", "namespace", name, "--ignore-not-found", "--wait=false")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item):
+    report = yield
+    if report.when == "call":
+        item.has_failed = report.failed
+    return report

@@ -1,0 +1,154 @@
+"""VirtualClusters of a real API server become members of the registry, and what they leave is removed."""
+
+import base64
+import contextlib
+import json
+
+import pytest
+
+from eventually import eventually
+from hansa.app.program import Program
+from hansa.control import events
+from hansa.engine.registry import Registry, Route
+from hansa.kube.client import Client
+from hansa.tenancy import service_ranges
+from hansa.tenancy.members import Members
+from hansa.tenancy.owners import Owner
+from hansa.tenancy.purging import Purging
+from hansa.tenancy.telling import Telling
+from league import fresh_name
+from tenant_league import Tenants, gone, there
+
+
+@pytest.fixture
+async def meta(clusters, tmp_path):
+    """Members and purging in this process, over a registry that nobody syncs along."""
+    tenants = Tenants(clusters["super"], tmp_path)
+    program, registry = Program(), Registry()
+    async with contextlib.AsyncExitStack() as stack:
+        client = await stack.enter_async_context(clusters["super"].cluster.client("hansa-test-members"))
+        supervisor = await stack.enter_async_context(program.manager.supervisor)
+        cluster = program.cluster("super", client)
+        stack.push_async_callback(cluster.close)
+        registry.join(cluster)
+        recorder = events.Recorder("hansa-vc-syncer", client, **program.given())
+        meta_id = await cluster.identify()
+        members = Members(
+            registry,
+            cluster.informers,
+            meta_id,
+            ranges=service_ranges.ServiceRanges(client, clock=program.clock),
+            telling=Telling(client, recorder, clock=program.clock),
+            connect=lambda login: Client(login, user_agent="hansa-test-members"),
+            join=program.cluster,
+            route=lambda tenancy: Route(tenancy.owner.key, "super", tenancy),
+            **program.given(),
+        )
+        purging = Purging(client, cluster.informers, meta_id, super_cluster=cluster, **program.given())
+        for part in (recorder, members, purging):
+            supervisor.start(type(part).__name__, part.run)
+            stack.callback(part.drain)
+        yield tenants, registry, meta_id
+
+
+async def is_linked(registry, key):
+    async def look():
+        return registry.routes(key)
+
+    [route] = await eventually(look)
+    return route
+
+
+async def test_a_running_tenant_takes_part_and_keeps_its_service_range_until_it_is_gone(meta, clusters):
+    tenants, registry, _ = meta
+    name = fresh_name("vc")
+    tenant = await tenants.add(name, clusters["blue"])
+    route = await is_linked(registry, tenant.key)
+    [cidr] = (await tenant.kubectl.get("servicecidr", "kubernetes"))["spec"]["cidrs"]
+    assert route.settings.ranges == (cidr,)
+    assert route.settings.server == clusters["blue"].cluster.server
+    made = await tenants.super.kubectl.get("servicecidr", f"{tenant.key}-kubernetes")
+    assert made["spec"]["cidrs"] == [cidr]
+    await tenants.super.kubectl("wait", f"vc/{name}", "--for=condition=Synced", "--timeout=30s")
+
+    await tenants.super.kubectl("delete", "vc", name)
+    await gone(tenants.super, "servicecidr", f"{tenant.key}-kubernetes")
+    assert tenant.key not in registry.clusters
+
+
+async def test_a_tenant_without_credentials_is_told_so_and_joins_when_they_come(meta, clusters):
+    tenants, registry, _ = meta
+    name = fresh_name("vc")
+    key = await tenants.announce(name, clusters["green"])
+    await tenants.super.kubectl("annotate", "vc", name, "tenancy.x-k8s.io/admin-kubeconfig=bm90aGluZw==", "--overwrite")
+    await tenants.super.kubectl("wait", f"vc/{name}", "--for=condition=Synced=false", "--timeout=30s")
+    await tenants.super.kubectl("annotate", "vc", name, "tenancy.x-k8s.io/admin-kubeconfig-")
+
+    async def is_told():
+        found = await tenants.super.kubectl.get("vc", name)
+        told = {one["type"]: one["reason"] for one in found["status"]["conditions"]}
+        assert told["Synced"] == "NoCredentials", told
+        warnings = await tenants.super.all("events", namespace="default")
+        assert ("NoCredentials", name) in {(one["reason"], one["involvedObject"]["name"]) for one in warnings}
+        return True
+
+    await eventually(is_told)
+    await tenants.super.kubectl("create", "namespace", key)
+    kubeconfig = clusters["green"].cluster.kubeconfig
+    await tenants.super.kubectl(
+        "-n", key, "create", "secret", "generic", "admin-kubeconfig", f"--from-file=admin-kubeconfig={kubeconfig}"
+    )
+    await is_linked(registry, key)
+    await tenants.super.kubectl("wait", f"vc/{name}", "--for=condition=Synced", "--timeout=30s")
+    await tenants.super.kubectl("delete", "vc", name)
+    await tenants.super.kubectl("delete", "namespace", key, "--wait=false")
+
+
+async def test_a_tenant_that_does_not_answer_is_told_and_keeps_what_it_has(meta, clusters):
+    tenants, _, meta_id = meta
+    name = fresh_name("vc")
+    key = await tenants.announce(name, clusters["green"])
+    dead = (
+        clusters["green"]
+        .cluster.kubeconfig.read_text()
+        .replace(clusters["green"].cluster.server, "https://127.0.0.1:1")
+    )
+    encoded = base64.b64encode(dead.encode()).decode()
+    await tenants.super.kubectl("annotate", "vc", name, f"tenancy.x-k8s.io/admin-kubeconfig={encoded}", "--overwrite")
+    uid = (await tenants.super.kubectl.get("vc", name))["metadata"]["uid"]
+    await tenants.super.kubectl.apply(namespace(f"{key}-kept", Owner(key, "default", name, uid, meta_id)))
+    await tenants.super.kubectl("wait", f"vc/{name}", "--for=condition=Synced=false", "--timeout=30s")
+    found = await tenants.super.kubectl.get("vc", name)
+    assert "Unreachable" in json.dumps(found["status"]["conditions"])
+    assert (await tenants.super.find("namespace", f"{key}-kept"))["status"]["phase"] == "Active"
+    await tenants.super.kubectl("delete", "vc", name)
+    await gone(tenants.super, "namespace", f"{key}-kept")
+
+
+async def test_only_what_belonged_to_a_tenant_that_is_gone_is_removed(meta, clusters):
+    tenants, registry, meta_id = meta
+    name = fresh_name("vc")
+    tenant = await tenants.add(name, clusters["blue"])
+    await is_linked(registry, tenant.key)
+    uid = (await tenants.super.kubectl.get("vc", name))["metadata"]["uid"]
+    owners = {
+        "of-the-tenant": Owner(tenant.key, "default", name, uid, meta_id),
+        "of-a-former-life": Owner(tenant.key, "default", name, "another-uid", meta_id),
+        "of-another-meta-cluster": Owner(tenant.key, "default", "unknown", "uid", "another-meta"),
+    }
+    for one, owner in owners.items():
+        await tenants.super.kubectl.apply(namespace(f"{name}-{one}", owner))
+    await tenants.super.kubectl("create", "namespace", f"{name}-of-nobody")
+    await gone(tenants.super, "namespace", f"{name}-of-a-former-life")
+    await there(tenants.super, "namespace", f"{name}-of-the-tenant")
+    await tenants.super.kubectl("delete", "vc", name)
+    await gone(tenants.super, "namespace", f"{name}-of-the-tenant")
+    for kept in ("of-another-meta-cluster", "of-nobody"):
+        assert (await tenants.super.find("namespace", f"{name}-{kept}"))["status"]["phase"] == "Active"
+        await tenants.super.kubectl("delete", "namespace", f"{name}-{kept}", "--wait=false")
+
+
+def namespace(name, owner):
+    """A namespace as the syncer makes it."""
+    metadata = {"name": name, "labels": {"hansa.dev/upper": "somebody"}, "annotations": owner.annotations()}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
