@@ -159,3 +159,8 @@ def config_map(name, *, namespace="default", data=None, **metadata):
     """A ConfigMap."""
     meta = {"name": name, "namespace": namespace, **metadata}
     return Object.of({"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": data or {"a": "1"}})
+
+
+def namespace(name, **metadata):
+    """A namespace."""
+    return Object.of({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, **metadata}})

@@ -17,7 +17,6 @@ from hansa.engine.view import View
 from hansa.kube import errors, resources, watching
 from hansa.kube.objects import Key as Place
 from hansa.kube.objects import Object
-from hansa.model.mode import Rule
 from hansa.model.pair import Key
 from hansa.runtime import clock, metrics
 
@@ -48,7 +47,8 @@ class Echo:
         metrics: metrics.Registry,
     ) -> None:
         self._view, self._lower, self._clock, self._random = view, lower, clock, random
-        self._resources = {resource.kind: resource for resource, rule in view.mode.rules.items() if _tells(rule)}
+        rules = view.mode.rules.values() if view.mode.echoes else ()
+        self._resources = {rule.resource.kind: rule.resource for rule in rules if rule.tells}
         self._waiting: dict[str, Object] = {}  # the newest state of each Event, by its uid
         self._changed = asyncio.Semaphore(0)
         self._counter = metrics.counter(
@@ -136,10 +136,6 @@ class Echo:
 
     def _count(self, answer: str) -> None:
         self._counter.of(self._lower.cluster.name, answer).inc()
-
-
-def _tells(rule: Rule) -> bool:
-    return rule.up_patches is not Rule(rule.resource).up_patches
 
 
 def _event(event: Object, upper: Object) -> Object:

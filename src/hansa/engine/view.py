@@ -6,8 +6,9 @@ Nothing here writes or waits. What keeps a key from being decided is noted, so t
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple, TypeGuard
 
-from hansa.engine import references, tokens, waiting
+from hansa.engine import around, references, tokens, waiting
 from hansa.engine.references import Name
+from hansa.engine.registry import Route
 from hansa.engine.side import Side
 from hansa.kube import resources
 from hansa.kube.objects import Key as Place
@@ -33,7 +34,7 @@ class View:
         self.upper, self.upper_id, self.mode = upper, upper_id, mode
         self.lowers: dict[str, Side] = {}
         self.links: dict[str, Link] = {}
-        self._nodes: dict[str, frozenset[str]] = {}
+        self.routes: dict[str, Route] = {}
         self._waiting = waiting
         self._settled: dict[tuple[Key, str], int] = {}
         self.references = references.References(self.name, mode, self._moved, also=self._also)
@@ -45,14 +46,16 @@ class View:
         """The name of the upper cluster."""
         return self.upper.cluster.name
 
-    def attach(self, link: Link, side: Side, nodes: frozenset[str]) -> None:
+    def attach(self, route: Route, side: Side) -> None:
         """Objects can be in this lower cluster, too, from now on."""
-        self.links[link.lower], self.lowers[link.lower], self._nodes[link.lower] = link, side, nodes
+        beside = around.Around(self, route.lower)
+        self.links[route.lower] = Link(self.name, self.upper_id, route.lower, route.settings, around=beside)
+        self.lowers[route.lower], self.routes[route.lower] = side, route
         self._replace_all()
 
     def detach(self, lower: str) -> None:
         """Forget a lower cluster; nothing there is looked at or touched any more."""
-        for table in (self.links, self.lowers, self._nodes):
+        for table in (self.links, self.lowers, self.routes):
             table.pop(lower, None)
         self._settled = {where: content for where, content in self._settled.items() if where[1] != lower}
         self._replace_all()
@@ -149,7 +152,8 @@ class View:
 
     def lower(self, key: Key, cluster: str) -> Object | None:
         """The object in the place of the key's copy in a lower cluster, whoever's it is, as far as it is known."""
-        return self.lowers[cluster].stores[key.resource].get(self.mode.lower_place(key, self.links[cluster]))
+        cache = self.lowers[cluster].stores.get(key.resource)  # none for what never travels
+        return None if cache is None else cache.get(self.mode.lower_place(key, self.links[cluster]))
 
     def _intents(self, key: Key, upper: Object) -> placement.Intents:
         return self.mode.rules[key.resource].placement(upper, key, self.facts)
@@ -181,7 +185,7 @@ class View:
         """What must be in a cluster before this object: what it refers to, exists above, and belongs there."""
         missing = {}
         for cluster in (name for name, lower in lowers.items() if lower is None):
-            for name in self.references.names(key.resource, Place(key.namespace, key.name)):
+            for name in self._needed(key):
                 if not self._is_there(name, cluster):
                     needed = self.key(name)
                     self._waiting.put(key, until=needed)
@@ -190,6 +194,12 @@ class View:
                     self._waiting.put(key, until=Spot(cluster, name.resource, place))
                     missing[cluster] = f"{name.resource} {name.place} is not in {cluster} yet"
         return missing
+
+    def _needed(self, key: Key) -> Iterable[Name]:
+        """What an object cannot be without: its namespace, where namespaces travel, and what it refers to."""
+        if key.namespace and resources.NAMESPACES in self.mode.rules:
+            yield Name(resources.NAMESPACES, Place("", key.namespace))
+        yield from self.references.names(key.resource, Place(key.namespace, key.name))
 
     def _is_there(self, name: Name, cluster: str) -> bool:
         key, rule = self.key(name), self.mode.rules.get(name.resource)
@@ -202,7 +212,7 @@ class View:
         if not isinstance(intents, Unknown) and cluster not in intents:
             return True
         lower = self.lower(key, cluster)
-        if lower is None:
+        if lower is None or lower.is_leaving:
             return False
         origin = stamp.of(lower)
         return rule.lifecycle.shares_name or (origin is not None and origin.uid == upper.uid)
@@ -228,7 +238,7 @@ class View:
     def _facts(self) -> placement.Facts:
         return placement.Facts(
             lowers=frozenset(self.links),
-            cluster_of_node={node: lower for lower, nodes in self._nodes.items() for node in nodes},
+            cluster_of_node={node: route.lower for route in self.routes.values() for node in route.nodes},
             users=self.references.users,
         )
 

@@ -17,7 +17,7 @@ from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
 from hansa.model import stamp
 from hansa.model.mode import Mode
-from hansa.model.pair import Key, Link
+from hansa.model.pair import Key
 from hansa.runtime import clock, metrics, tasks
 
 QUOTAS = Resource("", "v1", "resourcequotas", kind="ResourceQuota")
@@ -116,12 +116,12 @@ class Views:
 
     async def _follow_lower(self, view: View, route: Route) -> None:
         cluster = self._registry.clusters[route.lower]
-        link = Link(route.upper, view.upper_id, route.lower, route.settings)
         ours = stamp.selector(view.upper_id)
-        scopes = [informer.Scope(r) if r in self._whole else informer.Scope(r, labels=ours) for r in self._mode.rules]
+        travelling = [rule.resource for rule in self._mode.rules.values() if rule.travels]
+        scopes = [informer.Scope(r) if r in self._whole else informer.Scope(r, labels=ours) for r in travelling]
         async with side.opened(cluster, scopes) as lower, cluster.informers.share(informer.Scope(QUOTAS)) as quotas:
             with contextlib.ExitStack() as stack:
-                view.attach(link, lower, route.nodes)
+                view.attach(route, lower)
                 stack.callback(view.detach, route.lower)
                 stack.callback(lower.listen(functools.partial(self._waiting.come, route.lower)))
                 if view.tokens is not None:

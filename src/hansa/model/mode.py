@@ -90,6 +90,11 @@ class Rule:
     carries_status: bool = False
 
     @property
+    def travels(self) -> bool:
+        """Whether there can be copies of it."""
+        return self.placement is not nowhere
+
+    @property
     def tells(self) -> bool:
         """Whether anything of it comes back."""
         return self.up_patches is not _nothing_up

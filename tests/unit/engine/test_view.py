@@ -1,5 +1,6 @@
 """Pairs from caches: what is unknown, what is waited for, what needs no second look."""
 
+import datetime
 import types
 
 import pytest
@@ -8,30 +9,34 @@ import engine_lab as lab
 import simulation
 from hansa.control.store import Store
 from hansa.engine.references import Name
+from hansa.engine.registry import Route
 from hansa.engine.side import Side
 from hansa.engine.view import Spot, View
 from hansa.engine.waiting import Waiting
 from hansa.kube import resources, watching
 from hansa.kube.objects import Key as Place
-from hansa.model import decision, plan
-from hansa.model.pair import Key, Link, Unknown
+from hansa.model import decision, placement, plan
+from hansa.model.lifecycle import NAMESPACE
+from hansa.model.mode import Mode, Rule
+from hansa.model.pair import Key, Unknown
 
-PODS, MAPS = resources.PODS, resources.CONFIG_MAPS
+PODS, MAPS, NAMESPACES = resources.PODS, resources.CONFIG_MAPS, resources.NAMESPACES
+NOW = datetime.datetime(2026, 11, 15, tzinfo=datetime.UTC)
 
 
 class World:
     """An upper and a lower cluster as caches, without servers."""
 
-    def __init__(self, outer):
-        self.outer, self.woken, self.version = outer, [], 0
+    def __init__(self, outer, mode=lab.SMALL):
+        self.outer, self.mode, self.woken, self.version = outer, mode, [], 0
         self.waiting = Waiting(self.woken.append)
         self.upper, self.lower = self.side("up"), self.side("low")
-        self.view = View(self.upper, "id", lab.SMALL, waiting=self.waiting)
-        self.view.attach(Link("up", "id", "low"), self.lower, frozenset({"vn"}))
+        self.view = View(self.upper, "id", mode, waiting=self.waiting)
+        self.view.attach(Route("up", "low", nodes=frozenset({"vn"})), self.lower)
 
     def side(self, name):
         cluster = types.SimpleNamespace(name=name, health=types.SimpleNamespace(trouble=""))
-        stores = {r: Store(f"{name} {r}", clock=self.outer.clock, metrics=self.outer.metrics) for r in lab.SMALL.rules}
+        stores = {r: Store(f"{name} {r}", clock=self.outer.clock, metrics=self.outer.metrics) for r in self.mode.rules}
         for store in stores.values():
             store.apply(watching.Restarted())
             store.apply(watching.Synced("1"))
@@ -47,7 +52,7 @@ class World:
 
     def decide(self, key):
         pair = self.view.snapshot(key)
-        return pair, decision.decide(pair, lab.SMALL).actions
+        return pair, decision.decide(pair, self.mode).actions
 
 
 POD, MAP = Key("up", PODS, "default", "p"), Key("up", MAPS, "default", "settings")
@@ -57,9 +62,9 @@ POD, MAP = Key("up", PODS, "default", "p"), Key("up", MAPS, "default", "settings
 def play():
     """Runs a function with a world, on simulated time."""
 
-    def run(scene):
+    def run(scene, **options):
         async def main(outer):
-            scene(World(outer))
+            scene(World(outer, **options))
 
         simulation.run(main)
 
@@ -138,7 +143,7 @@ def test_copies_cannot_be_told_while_no_cluster_that_needs_them_is_seen(play):
 
 def test_a_cluster_in_trouble_does_not_matter_to_those_who_never_were_there(play):
     def scene(world):
-        world.view.attach(Link("up", "id", "other"), world.side("other"), frozenset({"vn2"}))
+        world.view.attach(Route("up", "other", nodes=frozenset({"vn2"})), world.side("other"))
         world.put(world.upper, PODS, lab.pod("p", "vn2"))
         world.lower.cluster.health.trouble = "it does not answer"
         world.lower.look()
@@ -207,5 +212,55 @@ def test_a_lower_cluster_that_leaves_is_forgotten(play):
         assert POD in world.woken
         pair, actions = world.decide(POD)
         assert (pair.lowers, actions) == ({}, ())
+
+    play(scene)
+
+
+ROOMED = Mode(
+    name="roomed",
+    rules={**lab.SMALL.rules, NAMESPACES: Rule(NAMESPACES, placement=placement.everywhere, lifecycle=NAMESPACE)},
+    lower_place=lambda key, _: Place(
+        key.namespace and f"x-{key.namespace}", key.name if key.namespace else f"x-{key.name}"
+    ),
+)
+ROOM = Key("up", NAMESPACES, "", "default")
+
+
+def test_where_namespaces_travel_all_else_waits_for_its_namespace(play):
+    def scene(world):
+        world.put(world.upper, NAMESPACES, lab.namespace("default"))
+        world.put(world.upper, PODS, lab.pod("p", "vn"))
+        _, [action] = world.decide(POD)
+        assert action == plan.Wait("namespaces default is not in low yet")
+        _, [made] = world.decide(ROOM)
+        assert made.obj.name == "x-default"
+        room = world.put(world.lower, NAMESPACES, made.obj)
+        world.waiting.come(ROOM)
+        assert POD in world.woken
+        _, [made] = world.decide(POD)
+        assert made.obj.key == Place("x-default", "p")
+        world.put(world.lower, NAMESPACES, room, deletion_timestamp=NOW)
+        _, [action] = world.decide(POD)
+        assert isinstance(action, plan.Wait), "nothing can be made in a namespace that leaves"
+
+    play(scene, mode=ROOMED)
+
+
+def test_steps_find_what_else_is_known_along_a_link(play):
+    def scene(world):
+        near = world.view.links["low"].around
+        settings = world.put(world.upper, MAPS, lab.config_map("settings"))
+        world.put(world.upper, MAPS, lab.config_map("elsewhere", namespace="other"))
+        world.put(world.upper, PODS, lab.pod("p", "vn", config_map="settings"))
+        assert near.upper(MAPS, settings.key) == settings
+        assert near.lower(MAPS, settings.key) is None
+        assert list(near.uppers(MAPS, "default")) == [settings]
+        _, [made] = world.decide(MAP)
+        copy = world.put(world.lower, MAPS, made.obj)
+        assert near.lower(MAPS, settings.key) == copy
+        world.put(world.lower, PODS, lab.pod("p", "node"))
+        assert near.lower(PODS, Place("default", "p")) is None, "it is somebody else's"
+        assert near.upper(resources.NODES, Place("", "n")) is None
+        assert list(near.uppers(resources.NODES, "")) == []
 
     play(scene)
