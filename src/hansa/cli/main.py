@@ -19,15 +19,19 @@ INTERRUPTED = 128 + signal.SIGINT
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; the result is the exit code."""
     words = sys.argv[1:] if argv is None else argv
-    arguments = _parser(words).parse_args(words)
+    return execute("hansa", _parser(words).parse_args(words))
+
+
+def execute(program: str, arguments: argparse.Namespace) -> int:
+    """Run what was parsed, in the name of a program; the result is the exit code."""
     try:
         with asyncio.Runner(loop_factory=arguments.loop_factory) as runner:
             result: int = runner.run(arguments.run(arguments))
     except HansaError as error:
-        print(f"hansa: {error}", file=sys.stderr)
+        print(f"{program}: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("hansa: interrupted", file=sys.stderr)
+        print(f"{program}: interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
         # Whoever reads our output has seen enough; nothing may be written to it when the interpreter ends.

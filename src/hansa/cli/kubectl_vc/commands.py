@@ -1,0 +1,187 @@
+"""What `kubectl vc` does with VirtualClusters, for one client and one namespace. Reading flags is left to others."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from hansa.cli.kubectl_vc import reaching, waiting
+from hansa.kube import errors
+from hansa.kube.client import Client
+from hansa.kube.objects import Key, Object
+from hansa.local import files
+from hansa.runtime.errors import HansaError
+from hansa.tenancy import api, credentials
+
+SERVICE_TYPES = ("NodePort", "LoadBalancer", "ClusterIP")
+READY_FOR_UPGRADE = f"{api.GROUP}/ready-for-upgrade"  # label: the manager may bring it to what its version says now
+
+
+@dataclass(frozen=True, slots=True)
+class Commands:
+    """The commands; `deadline` is how many seconds each may wait. Progress goes to standard error."""
+
+    client: Client
+    deadline: float
+
+    async def create(self, wanted: Object, output: Path) -> None:
+        """Create a VirtualCluster, or find it as it should be, wait for it, and write its kubeconfig."""
+        await self._check_version(wanted)
+        try:
+            await self.client.create(api.VIRTUAL_CLUSTERS, wanted)
+            tell(f"VirtualCluster {wanted.key} was created")
+        except errors.AlreadyExists:
+            await self._check_same(wanted)
+            tell(f"VirtualCluster {wanted.key} is there already")
+        try:
+            vc = await self._waiter(wanted.key).running()
+        except asyncio.CancelledError:
+            tell(f"VirtualCluster {wanted.key} is still being made; the same command again goes on waiting")
+            raise
+        tell(f"VirtualCluster {wanted.key} is running")
+        await self._write(vc, output)
+
+    async def kubeconfig(self, key: Key, output: Path | None) -> None:
+        """Print a tenant's kubeconfig, or write it to a file."""
+        vc = await self._serving(key)
+        if output is None:
+            print(_dump(await self._config(vc)), end="")
+        else:
+            await self._write(vc, output)
+
+    async def list(self, namespace: str) -> list[api.VirtualCluster]:
+        """The VirtualClusters of a namespace, or all."""
+        pages = self.client.pages(api.VIRTUAL_CLUSTERS, namespace=namespace)
+        return [api.virtual_cluster(obj) async for page in pages for obj in page.items]
+
+    async def get(self, key: Key) -> api.VirtualCluster:
+        """One VirtualCluster."""
+        return api.virtual_cluster(await self.client.get(api.VIRTUAL_CLUSTERS, key.name, namespace=key.namespace))
+
+    async def execute(self, key: Key, command: Sequence[str], *, folder: Path) -> int:
+        """Run a command, or a shell, whose KUBECONFIG is a tenant's. The file is gone when it ends."""
+        vc = await self._serving(key)
+        with _temporary(_dump(await self._config(vc)), folder=folder, key=vc.root) as path:
+            env = {**os.environ, "KUBECONFIG": str(path), "PS1": f"[{key}] \\w \\$ "}
+            return await _run(command or [os.environ.get("SHELL") or "/bin/sh"], env)
+
+    async def delete(self, key: Key, *, waits: bool) -> None:
+        """Delete a VirtualCluster and wait until nothing is left of it."""
+        vc = await self.get(key)
+        await self.client.delete(api.VIRTUAL_CLUSTERS, key.name, namespace=key.namespace, uid=vc.uid)
+        if waits:
+            await self._waiter(key).gone(vc.uid)
+        tell(f"VirtualCluster {key} {'is gone' if waits else 'is being deleted'}")
+
+    async def upgrade(self, key: Key, version: str) -> None:
+        """Bring a control plane to another ClusterVersion, or to what its own one says now."""
+        patch: dict[str, Any] = {"metadata": {"labels": {READY_FOR_UPGRADE: "true"}}}
+        if version:
+            await self._version(version)
+            patch["spec"] = {"clusterVersionName": version}
+        await self.client.patch(api.VIRTUAL_CLUSTERS, key.name, patch, namespace=key.namespace)
+        vc = await self._waiter(key).running()
+        tell(f"VirtualCluster {key} runs {vc.spec.cluster_version_name}")
+
+    async def _write(self, vc: api.VirtualCluster, output: Path) -> None:
+        config = await self._config(vc)
+        files.write(output, _dump(config))
+        output.chmod(0o600)  # also where the file was there already, the same but for its mode
+        tell(f"{output} leads to {reaching.server_of(config)}")
+
+    async def _config(self, vc: api.VirtualCluster) -> dict[str, Any]:
+        return await reaching.kubeconfig(self.client, vc, deadline=self.deadline)
+
+    async def _serving(self, key: Key) -> api.VirtualCluster:
+        vc = await self.get(key)
+        if not vc.is_running:
+            raise HansaError(f"VirtualCluster {key} is not running: {waiting.trouble(vc)}")
+        return vc
+
+    async def _check_version(self, wanted: Object) -> None:
+        """Refuse before anything is made what could never be reached."""
+        if credentials.secret_of(wanted) != credentials.SECRET:
+            return  # the user's own cluster
+        version = await self._version(api.virtual_cluster(wanted).spec.cluster_version_name)
+        service = version.spec.api_server.service or {}
+        kind = service.get("spec", {}).get("type", "ClusterIP")
+        if kind not in SERVICE_TYPES:
+            raise HansaError(
+                f"the API server's Service in ClusterVersion {version.name} has the type {kind};"
+                f" it must be one of {', '.join(SERVICE_TYPES)}"
+            )
+
+    async def _version(self, name: str) -> api.ClusterVersion:
+        if not name:
+            raise HansaError("the VirtualCluster has no spec.clusterVersionName")
+        try:
+            return api.cluster_version(await self.client.get(api.CLUSTER_VERSIONS, name))
+        except errors.NotFound:
+            page = await self.client.list(api.CLUSTER_VERSIONS)
+            known = ", ".join(sorted(obj.name for obj in page.items)) or "none"
+            raise HansaError(f'there is no ClusterVersion "{name}" (there are: {known})') from None
+
+    async def _check_same(self, wanted: Object) -> None:
+        """Refuse to touch a VirtualCluster of that name which is another one; the server adds its defaults to both."""
+        found = await self.client.get(api.VIRTUAL_CLUSTERS, wanted.name, namespace=wanted.namespace)
+        changed = found.with_fields(spec=wanted.spec)
+        try:
+            asked = await self.client.update(api.VIRTUAL_CLUSTERS, changed, dry_run=True)
+        except errors.Invalid:
+            asked = changed  # what may not change does differ
+        if differing := sorted(_differing(found.spec, asked.spec)):
+            raise HansaError(
+                f"VirtualCluster {wanted.key} is there already with another {', '.join(differing)};"
+                " choose another name, or change it with `kubectl vc upgrade` or `kubectl edit vc`"
+            )
+
+    def _waiter(self, key: Key) -> waiting.Waiter:
+        return waiting.Waiter(self.client, key, deadline=self.deadline, tell=tell)
+
+
+def tell(sentence: str) -> None:
+    """Say something about the progress."""
+    print(sentence, file=sys.stderr, flush=True)
+
+
+def _differing(one: dict[str, Any], other: dict[str, Any]) -> set[str]:
+    return {name for name in one.keys() | other.keys() if one.get(name) != other.get(name)}
+
+
+def _dump(config: dict[str, Any]) -> str:
+    return yaml.safe_dump(config, sort_keys=False)
+
+
+@contextlib.contextmanager
+def _temporary(text: str, *, folder: Path, key: str) -> Iterator[Path]:
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # Made with mode 0600, and apart from that of another shell for the same tenant.
+        file = tempfile.NamedTemporaryFile("w", dir=folder, prefix=f"{key}.", suffix=".kubeconfig")  # noqa: SIM115
+    except OSError as error:
+        raise HansaError(f"cannot write a kubeconfig to {folder}: {error.strerror}") from None
+    with file:
+        file.write(text)
+        file.flush()
+        yield Path(file.name)
+
+
+async def _run(command: Sequence[str], env: dict[str, str]) -> int:
+    """Run a program in the foreground. Ctrl-C is its matter: it and we are in one group."""
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGINT, lambda: None)
+    try:
+        process = await asyncio.create_subprocess_exec(*command, env=env)
+    except OSError as error:
+        raise HansaError(f"cannot run {command[0]}: {error.strerror}") from None
+    loop.add_signal_handler(signal.SIGTERM, process.terminate)
+    code = await process.wait()
+    return code if code >= 0 else 128 - code

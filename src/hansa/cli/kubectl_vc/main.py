@@ -1,0 +1,172 @@
+"""The flags of `kubectl-vc`, as kubectl's own look, and what each command is called with."""
+
+import argparse
+import re
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import hansa
+from hansa.cli import main as cli
+from hansa.cli.kubectl_vc import manifest, showing
+from hansa.cli.kubectl_vc.commands import Commands
+from hansa.kube import errors
+from hansa.kube.client import Client
+from hansa.kube.credentials.source import Source
+from hansa.kube.objects import Key
+from hansa.runtime.errors import HansaError
+
+DEFAULT_TIMEOUT = "5m"
+SHELLS = Path.home() / ".kube" / "vc"
+UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+EXAMPLES = """\
+examples:
+  kubectl vc create -f virtualcluster_1_nodeport.yaml -o vc-1.kubeconfig
+  kubectl --kubeconfig vc-1.kubeconfig get ns
+  kubectl vc list -A
+  kubectl vc exec vc-sample-1 -- kubectl get pods
+"""
+Run = Callable[[Commands, argparse.Namespace, str], Awaitable[int]]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; the result is the exit code."""
+    return cli.execute("kubectl-vc", parser().parse_args(argv))
+
+
+def parser() -> argparse.ArgumentParser:
+    """The whole command line."""
+    top = argparse.ArgumentParser(
+        prog="kubectl vc",
+        description="Makes and shows tenants' control planes (VirtualClusters).",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    top.add_argument("--version", action="version", version=f"kubectl-vc {hansa.__version__}")
+    top.set_defaults(loop_factory=None, kubeconfig=None, context="", namespace="")
+    _add_connection(top)
+    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    create = _add(commands, "create", _create, "create a VirtualCluster, wait for it, and write its kubeconfig")
+    create.add_argument("-f", "--filename", required=True, metavar="FILE|URL|-", help="with a VirtualCluster")
+    create.add_argument("-o", "--output", required=True, type=Path, metavar="PATH", help="of the kubeconfig to write")
+    listing = _add(commands, "list", _list, "the VirtualClusters and how they are")
+    listing.add_argument("-A", "--all-namespaces", action="store_true", help="in all namespaces")
+    _add_name(_add(commands, "get", _get, "all about a VirtualCluster"))
+    config = _add(commands, "kubeconfig", _kubeconfig, "print the kubeconfig of a VirtualCluster")
+    _add_name(config)
+    config.add_argument("-o", "--output", type=Path, metavar="PATH", help="write it to a file instead")
+    execute = _add(commands, "exec", _exec, "run a shell, or a command, in which kubectl is for a VirtualCluster")
+    _add_name(execute)
+    execute.add_argument("command", nargs="*", metavar="-- COMMAND", help="instead of $SHELL")
+    execute.add_argument(
+        "--kubeconfig-file-dir", type=Path, default=SHELLS, metavar="FOLDER", help="for its kubeconfig (%(default)s)"
+    )
+    delete = _add(commands, "delete", _delete, "delete a VirtualCluster and all that belongs to it")
+    _add_name(delete)
+    delete.add_argument("--wait", action=argparse.BooleanOptionalAction, default=True, help="until it is gone")
+    upgrade = _add(commands, "upgrade", _upgrade, "bring a VirtualCluster to what a ClusterVersion says now")
+    _add_name(upgrade)
+    upgrade.add_argument("--cluster-version", default="", metavar="NAME", help="another one (default: the one it has)")
+    return top
+
+
+def duration(text: str) -> float:
+    """Seconds, from kubectl's form: 90s, 5m, 1h30m, or a plain number of seconds."""
+    parts = re.findall(r"(\d+(?:\.\d+)?)([smh]?)", text)
+    if not text or "".join(number + unit for number, unit in parts) != text:
+        raise argparse.ArgumentTypeError(f'"{text}" is no duration such as 90s or 5m')
+    return sum(float(number) * UNITS[unit] for number, unit in parts)
+
+
+def place(name: str, namespace: str) -> Key:
+    """Where [NAMESPACE/]NAME is."""
+    before, slash, after = name.rpartition("/")
+    return Key(before if slash else namespace, after)
+
+
+def _add(commands: Any, name: str, run: Run, description: str) -> argparse.ArgumentParser:
+    command: argparse.ArgumentParser = commands.add_parser(
+        name, help=description, description=description[0].upper() + description[1:] + ".", allow_abbrev=False
+    )
+    _add_connection(command)
+    command.add_argument(
+        "--timeout",
+        type=duration,
+        default=duration(DEFAULT_TIMEOUT),
+        metavar="TIME",
+        help=f"for what is waited for (default {DEFAULT_TIMEOUT})",
+    )
+    command.set_defaults(run=lambda arguments: _connected(run, arguments))
+    return command
+
+
+def _add_connection(command: argparse.ArgumentParser) -> None:
+    """Flags that stand before or after the command."""
+    kept = argparse.SUPPRESS  # a default here would undo what stands before the command
+    command.add_argument("--kubeconfig", type=Path, default=kept, metavar="FILE", help="of the meta cluster")
+    command.add_argument("--context", default=kept, metavar="NAME", help="of the kubeconfig")
+    command.add_argument("-n", "--namespace", default=kept, metavar="NAME", help="(default: the context's)")
+
+
+def _add_name(command: argparse.ArgumentParser) -> None:
+    command.add_argument("name", metavar="[NAMESPACE/]NAME")
+
+
+async def _connected(run: Run, arguments: argparse.Namespace) -> int:
+    access = await Source(arguments.kubeconfig, arguments.context).find()
+    namespace = arguments.namespace or (await access.access()).login.namespace
+    async with Client(access, user_agent=f"kubectl-vc/{hansa.__version__}") as client:
+        try:
+            return await run(Commands(client, arguments.timeout), arguments, namespace)
+        except errors.NotFound as error:
+            if error.reason:
+                raise
+            raise HansaError(
+                "this cluster knows no VirtualClusters: start `hansa vc-manager` for it, or choose another --context"
+            ) from None
+
+
+async def _create(commands: Commands, arguments: argparse.Namespace, namespace: str) -> int:
+    wanted = await manifest.read(arguments.filename)
+    if arguments.namespace and wanted.namespace not in ("", arguments.namespace):
+        raise HansaError(f"{arguments.filename} is for namespace {wanted.namespace}, not for {arguments.namespace}")
+    await commands.create(wanted.with_metadata(namespace=wanted.namespace or namespace), arguments.output)
+    return 0
+
+
+async def _list(commands: Commands, arguments: argparse.Namespace, namespace: str) -> int:
+    found = await commands.list("" if arguments.all_namespaces else namespace)
+    print(showing.table(found, datetime.now(UTC)) if found else "there are no VirtualClusters")
+    return 0
+
+
+async def _get(commands: Commands, arguments: argparse.Namespace, namespace: str) -> int:
+    print(showing.description(await commands.get(place(arguments.name, namespace))))
+    return 0
+
+
+async def _kubeconfig(commands: Commands, arguments: argparse.Namespace, namespace: str) -> int:
+    await commands.kubeconfig(place(arguments.name, namespace), arguments.output)
+    return 0
+
+
+async def _exec(commands: Commands, arguments: argparse.Namespace, namespace: str) -> int:
+    key = place(arguments.name, namespace)
+    return await commands.execute(key, arguments.command, folder=arguments.kubeconfig_file_dir)
+
+
+async def _delete(commands: Commands, arguments: argparse.Namespace, namespace: str) -> int:
+    await commands.delete(place(arguments.name, namespace), waits=arguments.wait)
+    return 0
+
+
+async def _upgrade(commands: Commands, arguments: argparse.Namespace, namespace: str) -> int:
+    await commands.upgrade(place(arguments.name, namespace), arguments.cluster_version)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

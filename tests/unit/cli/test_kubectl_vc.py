@@ -1,0 +1,173 @@
+"""`kubectl vc` without a cluster: what it reads, how it shows things, and where it finds an API server."""
+
+import argparse
+from datetime import timedelta
+
+import pytest
+
+from hansa.cli.kubectl_vc import main, manifest, reaching, showing, waiting
+from hansa.kube.objects import Key, Object
+from hansa.runtime.errors import HansaError
+from hansa.tenancy import api
+
+SAMPLE = b"""\
+apiVersion: tenancy.x-k8s.io/v1alpha1
+kind: VirtualCluster
+metadata:
+  labels:
+    controller-tools.k8s.io: "1.0"
+  name: vc-sample-1
+spec:
+  clusterDomain: cluster.local
+  clusterVersionName: cv-sample-np
+  opaqueMetaPrefixes:
+  - tenancy.x-k8s.io
+"""
+
+
+def test_a_sample_of_upstream_is_read():
+    found = manifest.parse(SAMPLE, "sample.yaml")
+    assert (found.name, found.spec["clusterVersionName"]) == ("vc-sample-1", "cv-sample-np")
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (b"", "x.yaml must hold one VirtualCluster, but holds 0 documents"),
+        (SAMPLE + b"---\n" + SAMPLE, "x.yaml must hold one VirtualCluster, but holds 2 documents"),
+        (b"a: [", "x.yaml is not YAML at line 1"),
+        (
+            b"apiVersion: v1\nkind: Pod\n",
+            "must hold a VirtualCluster of tenancy.x-k8s.io/v1alpha1, but holds a Pod of v1",
+        ),
+        (SAMPLE.replace(b"  name: vc-sample-1\n", b""), "the VirtualCluster in x.yaml has no metadata.name"),
+    ],
+)
+def test_what_is_no_virtual_cluster_is_refused_with_a_sentence(text, sentence):
+    with pytest.raises(HansaError) as told:
+        manifest.parse(text, "x.yaml")
+    assert sentence in str(told.value)
+
+
+async def test_a_url_that_leads_nowhere_is_told():
+    with pytest.raises(HansaError, match=r"cannot fetch http://127.0.0.1:1/vc.yaml: .*refused"):
+        await manifest.read("http://127.0.0.1:1/vc.yaml")
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("5m", 300), ("1h30m", 5400), ("2.5", 2.5)])
+def test_durations_are_as_kubectl_writes_them(text, seconds):
+    assert main.duration(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "5x", "m", "5 m", "-5s"])
+def test_what_is_no_duration_is_refused(text):
+    with pytest.raises(argparse.ArgumentTypeError, match="is no duration"):
+        main.duration(text)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--context", "c", "-n", "ns", "--kubeconfig", "k", "get", "one"],
+        ["get", "one", "--context", "c", "-n", "ns", "--kubeconfig", "k"],
+    ],
+)
+def test_flags_of_the_connection_stand_before_or_after_the_command(words):
+    read = main.parser().parse_args(words)
+    assert (read.context, read.namespace, str(read.kubeconfig), read.name) == ("c", "ns", "k", "one")
+
+
+def test_a_command_after_two_dashes_keeps_its_flags():
+    read = main.parser().parse_args(["exec", "one", "--", "kubectl", "get", "ns", "-o", "name"])
+    assert read.command == ["kubectl", "get", "ns", "-o", "name"]
+
+
+@pytest.mark.parametrize(("name", "where"), [("one", Key("ns", "one")), ("other/one", Key("other", "one"))])
+def test_a_name_may_bring_its_namespace(name, where):
+    assert main.place(name, "ns") == where
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0s"), (59, "59s"), (60, "1m"), (75, "1m15s"), (374400, "4d8h"), (54000, "15h"), (1e7, "115d")],
+)
+def test_ages_are_as_kubectl_tells_them(seconds, text):
+    assert showing.age(timedelta(seconds=seconds)) == text
+
+
+def node(name, *, ready="True", address="10.0.0.1"):
+    conditions = [{"type": "Ready", "status": ready}]
+    addresses = [{"type": "Hostname", "address": name}, {"type": "InternalIP", "address": address}]
+    status = {"conditions": conditions, "addresses": addresses}
+    return Object.of({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "status": status})
+
+
+def test_a_node_port_is_reached_at_the_first_ready_node():
+    nodes = [node("c", address="10.0.0.3"), node("a", ready="Unknown"), node("b", address="10.0.0.2")]
+    assert reaching.node_address(nodes) == "10.0.0.2"
+
+
+def test_without_a_ready_node_a_node_port_is_told_to_be_out_of_reach():
+    with pytest.raises(HansaError, match="no node of the super cluster is Ready"):
+        reaching.node_address([node("a", ready="False")])
+
+
+@pytest.mark.parametrize(
+    ("ingress", "address"),
+    [([{"ip": "192.0.2.1"}], "192.0.2.1"), ([{"hostname": "lb.example.com"}], "lb.example.com"), ([], ""), (None, "")],
+)
+def test_a_load_balancer_has_an_address_or_a_name(ingress, address):
+    status = {"loadBalancer": {"ingress": ingress} if ingress is not None else {}}
+    service = Object.of({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "status": status})
+    assert reaching.ingress_address(service) == address
+
+
+def test_a_moved_kubeconfig_still_verifies_its_server():
+    config = {
+        "clusters": [{"name": "vc", "cluster": {"server": "https://10.0.0.1:6443", "certificate-authority-data": "x"}}]
+    }
+    assert reaching.moved(config, "https://192.0.2.1:30000")["clusters"] == [
+        {
+            "name": "vc",
+            "cluster": {
+                "server": "https://192.0.2.1:30000",
+                "certificate-authority-data": "x",
+                "tls-server-name": "kubernetes",
+            },
+        }
+    ]
+    assert config["clusters"][0]["cluster"]["server"] == "https://10.0.0.1:6443"
+
+
+def vc(phase="", *, generation=1, observed=0, **status):
+    ready = {"type": "Ready", "status": "True" if phase == "Running" else "False", "message": "etcd is not ready"}
+    conditions = [ready | ({"observedGeneration": observed} if observed else {})] if phase else []
+    return api.virtual_cluster(
+        Object.of(
+            {
+                "metadata": {"name": "one", "namespace": "ns", "generation": generation},
+                "spec": {"clusterVersionName": "cv"},
+                "status": {"phase": phase, "conditions": conditions, **status},
+            }
+        )
+    )
+
+
+def test_a_control_plane_is_waited_for_until_the_newest_spec_is_met():
+    assert waiting.is_settled(vc("Running"))
+    assert waiting.is_settled(vc("Running", generation=2, observed=2))
+    assert not waiting.is_settled(vc("Running", generation=2, observed=1))
+    assert not waiting.is_settled(vc("Updating"))
+    assert not waiting.is_settled(vc())
+
+
+def test_trouble_is_told_in_the_managers_words():
+    assert waiting.trouble(vc("Pending")) == "etcd is not ready"
+    assert waiting.trouble(vc()) == waiting.UNSEEN
+
+
+def test_virtual_clusters_are_shown_as_a_table():
+    now = vc().object.metadata.creation_timestamp
+    lines = showing.table([vc("Running", clusterNamespace="ns-123456-one")], now).splitlines()
+    assert lines[0].split() == ["NAMESPACE", "NAME", "PHASE", "CLUSTERVERSION", "ROOTNAMESPACE", "AGE"]
+    assert lines[1].split() == ["ns", "one", "Running", "cv", "ns-123456-one", "-"]
