@@ -174,9 +174,10 @@ class Capacity:
 
 def spelled(amounts: Mapping[str, int]) -> dict[str, str]:
     """Amounts as a resource list of the API, in the spelling that people expect of each resource."""
-    return {name: str(quantity.Quantity(nano, _format(name))) for name, nano in amounts.items()}
+    return {name: str(quantity.Quantity(nano, format_of(name))) for name, nano in amounts.items()}
 
 
-def _format(name: str) -> quantity.Format:
+def format_of(name: str) -> quantity.Format:
+    """How people expect amounts of a resource to be spelled."""
     is_binary = name in _BINARY or name.startswith("hugepages-")
     return quantity.Format.BINARY if is_binary else quantity.Format.DECIMAL
