@@ -27,11 +27,14 @@ class Around:
         return None if cache is None else cache.get(place)
 
     def lower(self, resource: Resource, place: Place) -> Object | None:
-        """The copy of the upper object in this place, in the link's lower cluster."""
-        if self._lower not in self._view.lowers or resource not in self._view.mode.rules:
+        """The copy of the upper object in this place, in the link's lower cluster, or what serves as well there."""
+        rule = self._view.mode.rules.get(resource)
+        if self._lower not in self._view.lowers or rule is None:
             return None
-        copy = self._view.lower(self._view.key(Name(resource, place)), self._lower)
-        return copy if copy is not None and copy.labels.get(keys.UPPER) == self._view.upper_id else None
+        there = self._view.lower(self._view.key(Name(resource, place)), self._lower)
+        if there is None or rule.lifecycle.shares_name:
+            return there
+        return there if there.labels.get(keys.UPPER) == self._view.upper_id else None
 
     def uppers(self, resource: Resource, namespace: str) -> Iterable[Object]:
         """The upper objects of one kind in a namespace."""

@@ -54,6 +54,10 @@ def _as_it_is(message: str, _link: Link) -> str:
     return message
 
 
+def _no_status(_obj: Object) -> None:
+    return None
+
+
 def _as_wanted(wanted: Object) -> Object:
     return wanted
 
@@ -76,6 +80,8 @@ class Rule:
     lifecycle: Lifecycle = COPY
     # Where it should be.
     placement: Placement = nowhere
+    # The label selector of the upper objects that are looked at; others are as if they were not there.
+    watched: str = ""
     # What it cannot do without: it is there wherever this object lives, and before it.
     references: Callable[[Object], Iterable[Named]] = lambda _: ()
     # Where what it refers to is needed, if that is not where it is placed itself.
@@ -86,13 +92,18 @@ class Rule:
     check: Callable[[Object, Link], str] = _no_objection
     # The node that a lower pod runs on: its upper pod, if it has none, is bound to the upper node of that name.
     binds: Callable[[Object], str] = _no_node
-    # Its status is a part of what goes down: nobody below would fill it in.
-    carries_status: bool = False
+    # What of its status goes down: what nobody below would fill in. Asked of both sides, to see a difference.
+    status_down: Callable[[Object], Mapping[str, Any] | None] = _no_status
 
     @property
     def travels(self) -> bool:
         """Whether there can be copies of it."""
         return self.placement is not nowhere
+
+    @property
+    def carries_status(self) -> bool:
+        """Whether anything of its status goes down."""
+        return self.status_down is not _no_status
 
     @property
     def tells(self) -> bool:
@@ -112,6 +123,8 @@ class Mode:
     rules: Mapping[Resource, Rule]
     # The lower name of an upper object; the way back is told by the mark alone.
     lower_place: Callable[[Key, Link], Place] = lambda key, _link: Place(key.namespace, key.name)
+    # Many upper clusters have copies in the same lower one: these are watched once for all of them.
+    shares_lowers: bool = False
     # Whether lower Events about kinds that tell something are told on their upper objects …
     echoes: bool = True
     # … and how their messages read there.
@@ -139,7 +152,5 @@ class Mode:
             owner_references=(),
             finalizers=(),
             managed_fields=UNSET,
-        )
-        if not rule.carries_status:
-            lower = lower.with_fields(status=None)
+        ).with_fields(status=rule.status_down(lower))
         return stamp.put(lower, stamp.Origin(link.upper_id, upper.uid, upper.namespace, upper.name))

@@ -47,10 +47,14 @@ def test_steps_see_where_the_upper_object_lives_and_who_owns_it() -> None:
     assert mode.desired(Object.of(POD), KEY, LINK).spec == {"of": ["shop", "u1", "web"]}
 
 
-def test_a_status_goes_down_only_where_a_rule_says_so() -> None:
-    for carries in (True, False):
-        mode = Mode("test", {resources.PODS: Rule(resources.PODS, carries_status=carries)})
-        assert mode.desired(Object.of(POD), KEY, LINK).status == (POD["status"] if carries else {})
+def test_only_what_a_rule_names_of_a_status_goes_down() -> None:
+    def phase(obj: Object) -> dict[str, Any]:
+        return {"phase": obj.status["phase"]}
+
+    pod = Object.of(POD | {"status": {"phase": "Running", "podIP": "10.0.0.1"}})
+    for rule, status in ((Rule(resources.PODS, status_down=phase), POD["status"]), (Rule(resources.PODS), {})):
+        assert Mode("test", {resources.PODS: rule}).desired(pod, KEY, LINK).status == status
+        assert rule.carries_status == bool(status)
 
 
 def test_a_lower_object_is_what_the_steps_make_of_the_upper_one_and_the_mark() -> None:
