@@ -39,3 +39,45 @@ NODE_TAINT = "hansa.dev/node-taint"  # annotation: the taint that we put; one th
 
 # The webhook.
 WEBHOOK = "hansa.dev/webhook"  # label of a pod, or of a namespace for all pods in it; "off" opts out
+
+# VirtualCluster's own words. All of this domain are ours: what a tenant writes there itself stays with the tenant.
+TENANCY = "tenancy.x-k8s.io"
+TRANSPARENCY = "transparency.tenancy.x-k8s.io"
+
+# Annotations of every copy of a tenant's object (of a namespace: without the owners).
+TENANT_CLUSTER = "tenancy.x-k8s.io/cluster"  # the tenant's key; a label of pods as well
+TENANT_UID = "tenancy.x-k8s.io/uid"  # the uid above
+TENANT_OWNERS = "tenancy.x-k8s.io/ownerReferences"  # the owners above, as JSON
+TENANT_NAMESPACE = "tenancy.x-k8s.io/namespace"  # the namespace above
+VC_NAME = "tenancy.x-k8s.io/vcname"  # the VirtualCluster; a label as well
+VC_NAMESPACE = "tenancy.x-k8s.io/vcnamespace"  # a label as well
+VC_UID = "tenancy.x-k8s.io/vcuid"  # of namespaces only
+VC_ROOT_NAMESPACE = "tenancy.x-k8s.io/vcrootns"  # "true" on the namespace of a tenant's control plane
+META = "hansa.dev/meta"  # of namespaces and service ranges: the id of the meta cluster of the VirtualCluster
+CONTROLLED = "tenancy.x-k8s.io/controlled"  # label, "true" on what the manager made
+
+# Of single kinds.
+CLUSTER_IP = "tenancy.x-k8s.io/clusterIP"  # annotation of a super Service: the address above
+SUPER_CLUSTER_IP = "transparency.tenancy.x-k8s.io/clusterIP"  # annotation of a tenant's Service: the address below
+TOKEN_NAME = "tenancy.x-k8s.io/secret.name"  # noqa: S105 - annotation of a copied token: its name above
+TOKEN_UID = "tenancy.x-k8s.io/secret.UID"  # noqa: S105 - label of a copied token: its uid above
+TENANT_NODE = "tenancy.x-k8s.io/virtualnode"  # label, "true" on a tenant's virtual nodes
+SUPER_CLUSTER_ID = "tenancy.x-k8s.io/superclusterid"  # label of a tenant's node: the super cluster that it is in
+NAMESPACE_LABEL = "namespace.tenancy.x-k8s.io"  # labels of a super namespace: those that it has above
+DOWNWARD = "downward.tenancy.x-k8s.io"  # annotations of a super pod: values that its own fields would tell wrong
+
+# What people say by label or annotation.
+SUPER_PUBLIC = "tenancy.x-k8s.io/super.public"  # label, "true" on classes and CRDs of the super cluster for all tenants
+ALLOW = "tenancy.x-k8s.io/allow"  # annotation of a VirtualCluster: what its pods may, although it is refused by default
+WEIGHT = "tenancy.x-k8s.io/weight"  # annotation of a VirtualCluster: its share when many wait
+KEEP_DNS_POLICY = "tenancy.x-k8s.io/disable.dnsPolicyMutation"  # label of a tenant's pod, "true"
+ADMIN_KUBECONFIG = "tenancy.x-k8s.io/admin-kubeconfig"  # annotation of a VirtualCluster: its kubeconfig, base64
+ADMIN_KUBECONFIG_SECRET = "tenancy.x-k8s.io/secret.admin-kubeconfig"  # noqa: S105 - annotation: the Secret that has it
+EXTERNAL_DOMAIN = "tenancy.x-k8s.io/external-apiserver-domain"  # label of a VirtualCluster: one more name of its server
+READY_FOR_UPGRADE = "tenancy.x-k8s.io/ready-for-upgrade"  # label of a VirtualCluster, "true"
+VERSION_APPLIED = (
+    "tenancy.x-k8s.io/cluster-version-applied"  # label of a VirtualCluster: resourceVersion of its version
+)
+
+# The pool of super clusters: annotations of a tenant's namespaces and pods. They go down, although they end in k8s.io.
+POOL = ("scheduler.tenancy.x-k8s.io", "scheduler.virtualcluster.io")
