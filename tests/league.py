@@ -45,9 +45,19 @@ class Member:
 
     def requests(self, *, agent: str = AGENT) -> list[dict[str, Any]]:
         """What the audit log says of the requests of one program."""
-        lines = (self.cluster.folder / "log" / "audit.log").read_text().splitlines()
-        events = [json.loads(line) for line in lines if f'"userAgent":"{agent}' in line]
+        return self.audit(f'"userAgent":"{agent}')
+
+    def audit(self, word: str = "") -> list[dict[str, Any]]:
+        """What the audit log says of all requests so far, or of those whose entry has a word."""
+        *lines, _ = (self.cluster.folder / "log" / "audit.log").read_text().split("\n")  # the last may be half there
+        events = [json.loads(line) for line in lines if word in line]
         return [event for event in events if event["stage"] == "ResponseComplete"]
+
+    def with_token(self, token: str) -> str:
+        """A kubeconfig with nothing but this token."""
+        config = yaml.safe_load(self.cluster.kubeconfig.read_text())
+        config["users"][0]["user"] = {"token": token.strip()}
+        return yaml.safe_dump(config)
 
 
 @dataclass

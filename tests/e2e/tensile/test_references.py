@@ -3,8 +3,6 @@
 import base64
 import json
 
-import yaml
-
 import programs
 from eventually import eventually
 from league import container, fresh_name, pod
@@ -119,7 +117,7 @@ async def test_a_foreign_object_of_the_same_name_is_left_alone_and_told(league, 
     assert (await hamburg.find("configmap", "c", namespace=upper_namespace))["data"] == {"whose": "theirs"}
 
 
-async def test_the_token_of_a_lower_pod_speaks_to_the_upper_api_server(league, upper_namespace, kubectl):
+async def test_the_token_of_a_lower_pod_speaks_to_the_upper_api_server(league, upper_namespace, kubectl, tmp_path):
     hamburg = league.lowers["hamburg"]
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "robot"}}
     await create(league, upper_namespace, account, pod("p", on="hamburg", serviceAccountName="robot"))
@@ -136,22 +134,15 @@ async def test_the_token_of_a_lower_pod_speaks_to_the_upper_api_server(league, u
     [held] = [source["secret"] for source in sources if "secret" in source]
     token_secret = await hamburg.find("secret", held["name"], namespace=upper_namespace)
     token = base64.b64decode(token_secret["data"][held["items"][0]["key"]]).decode()
-    whoami = Kubectl(kubectl, _anonymous(league, token))
+    config = tmp_path / "token.kubeconfig"
+    config.write_text(league.upper.with_token(token))
+    whoami = Kubectl(kubectl, config)
     answer = json.loads(await whoami("auth", "whoami", "-o", "json"))
     assert answer["status"]["userInfo"]["username"] == f"system:serviceaccount:{upper_namespace}:robot"
     [ca] = [source["configMap"] for source in sources if "configMap" in source]
     copy = await hamburg.find("configmap", ca["name"], namespace=upper_namespace)
     original = await league.upper.find("configmap", "kube-root-ca.crt", namespace=upper_namespace)
     assert copy["data"] == original["data"], "the CA is the upper API server's"
-
-
-def _anonymous(league, token):
-    """A kubeconfig with nothing but this token."""
-    config = yaml.safe_load(league.upper.cluster.kubeconfig.read_text())
-    config["users"][0]["user"] = {"token": token}
-    path = league.folder / "token.kubeconfig"
-    path.write_text(yaml.safe_dump(config))
-    return path
 
 
 async def test_a_service_account_that_the_lower_cluster_makes_itself_serves_as_well(league):

@@ -1,0 +1,320 @@
+"""The manifests in deploy/tensile grant what the programs need, and nothing that they don't."""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import programs
+from eventually import eventually
+from hansa.admission import configuration
+from league import condition, container, fresh_name, pod
+
+DEPLOY = Path(__file__).parents[3] / "deploy" / "tensile"
+NAMESPACE = "hansa-system"
+UPPER, LOWER = ("virtual-node-upper.yaml",), ("virtual-node-lower.yaml", "virtual-node-lower-rbac.yaml")
+# Judged by the API server when somebody writes a Role or a RoleBinding; no request has these verbs.
+PASSING_ON = {"bind", "escalate"}
+
+
+@dataclass
+class Account:
+    """A service account with exactly the rights of some manifests in one cluster."""
+
+    member: Any
+    name: str
+    files: tuple[str, ...]
+    kubeconfig: Path
+    since: int = 0
+    granted: set[tuple[str, str]] = field(default_factory=set)
+
+    async def settle(self):
+        """Give it its rights, and a kubeconfig with nothing but its token."""
+        for file in self.files:
+            await self.member.kubectl("apply", "-f", str(DEPLOY / file))
+            self.granted |= set(rights(yaml.safe_load_all((DEPLOY / file).read_text())))
+        token = await self.member.kubectl("-n", NAMESPACE, "create", "token", self.name)
+        self.kubeconfig.write_text(self.member.with_token(token))
+        self.since = len(self.member.audit())
+
+    async def leave(self):
+        for file in self.files:
+            await self.member.kubectl("delete", "-f", str(DEPLOY / file), "--ignore-not-found")
+
+    def requests(self):
+        """What it asked for so far."""
+        user = f"system:serviceaccount:{NAMESPACE}:{self.name}"
+        return [one for one in self.member.audit()[self.since :] if one["user"]["username"] == user]
+
+    def refused(self):
+        """What it had no right to."""
+        decision = "authorization.k8s.io/decision"
+        return {
+            f"{one['verb']} {one['requestURI'].partition('?')[0]}"
+            for one in self.requests()
+            if one["annotations"].get(decision) == "forbid" or one["responseStatus"]["code"] == 403
+        }
+
+    def unused(self):
+        """Rights that it did not need. Only a race needs to get an object, and only an old server a list of them."""
+        used = {(one["verb"], about(one["objectRef"])) for one in self.requests() if "objectRef" in one}
+        return {(verb, what) for verb, what in self.granted - used if verb not in PASSING_ON | {"get", "list"}}
+
+
+def rights(objects):
+    for obj in objects:
+        for rule in obj.get("rules") or ():
+            for group in rule["apiGroups"]:
+                for resource in rule["resources"]:
+                    yield from ((verb, f"{resource}.{group}") for verb in rule["verbs"])
+
+
+def about(ref):
+    resource = "/".join(filter(None, (ref.get("resource"), ref.get("subresource"))))
+    return f"{resource}.{ref.get('apiGroup', '')}"
+
+
+@pytest.fixture
+async def accounts(league, tmp_path):
+    """The service accounts of a virtual node, above and in hamburg; the league's own program rests."""
+    await league.stop()
+    name = "hansa-virtual-node"
+    above = Account(league.upper, name, UPPER, tmp_path / "above.kubeconfig")
+    below = Account(league.lowers["hamburg"], name, LOWER, tmp_path / "below.kubeconfig")
+    for one in (above, below):
+        await one.settle()
+    yield above, below
+    for one in (above, below):
+        await one.leave()
+    await league.upper.kubectl("delete", "node", "vn-least", "--ignore-not-found")
+
+
+@pytest.mark.timeout(300)
+async def test_a_virtual_node_needs_exactly_the_rights_of_the_manifests(league, upper_namespace, accounts, tmp_path):
+    above, below = accounts
+    flags = [
+        *("--nodename", "vn-least", "--kubeconfig", str(above.kubeconfig)),
+        *("--client-kubeconfig", str(below.kubeconfig)),
+        *("--leader-elect", "--leader-elect-namespace", NAMESPACE),
+    ]
+    async with programs.hansa("virtual-node", *flags, log=tmp_path / "log"):
+        await Everything(league, upper_namespace).happens()
+    await league.upper.kubectl("-n", NAMESPACE, "delete", "lease", "--all")
+    for one in (above, below):
+        await eventually(lambda one=one: ended(one))
+        assert one.refused() == set()
+        assert one.unused() == set()
+
+
+async def ended(account):
+    """The audit log tells of watches when they are over, and a moment after that."""
+    return not [what for verb, what in account.unused() if verb == "watch"]
+
+
+@dataclass
+class Everything:
+    """All that can happen to what a virtual node carries."""
+
+    league: Any
+    namespace: str
+
+    async def happens(self):
+        kube = self.league.upper.kubectl
+        await eventually(lambda: self.league.upper.find("node", "vn-least"), within=60)
+        disk = await self.made()
+        await self.league.phase(self.namespace, "p", within=90)
+        await self.league.there(self.below, "rolebinding", "view", namespace=self.namespace)
+        await eventually(self.claim_is_bound, within=60)
+        await self.changed()
+        await eventually(self.changes_are_below, within=60)
+        await self.told_below(disk)
+        await eventually(lambda: self.told_above(disk), within=60)
+        await self.moved()
+        await self.below.kubectl("-n", self.namespace, "delete", "pod", "lost", "--wait=false")
+        await self.league.gone(self.league.upper, "pod", "lost", namespace=self.namespace)
+        await kube("-n", self.namespace, "delete", "service", "web")
+        await kube("-n", self.namespace, "delete", "pod", "p")
+        await kube("-n", self.namespace, "delete", "pvc", "data")
+        for kind, name in (("service", "web"), ("pod", "p"), ("pvc", "data"), ("secret", "s"), ("role", "reader")):
+            await self.league.gone(self.below, kind, name, namespace=self.namespace)
+        await self.below.kubectl("delete", "pv", disk)
+        await self.league.gone(self.league.upper, "pv", disk)
+
+    @property
+    def below(self):
+        return self.league.lowers["hamburg"]
+
+    async def made(self):
+        kube, namespace = self.league.upper.kubectl, self.namespace
+        await kube("-n", namespace, "create", "serviceaccount", "robot")
+        await kube("-n", namespace, "create", "role", "reader", "--verb=get", "--resource=deployments.apps")
+        subject = f"--serviceaccount={namespace}:robot"
+        await kube("-n", namespace, "create", "rolebinding", "read", "--role=reader", subject)
+        await kube("-n", namespace, "create", "rolebinding", "view", "--clusterrole=view", subject)
+        await kube("-n", namespace, "create", "configmap", "c", "--from-literal=k=1")
+        await kube("-n", namespace, "create", "secret", "generic", "s", "--from-literal=k=1")
+        await kube("-n", namespace, "create", "service", "clusterip", "web", "--tcp=80")
+        disk = fresh_name("disk")
+        await self.below.kubectl.apply(volume(disk))
+        await kube.apply(*({**one, "metadata": {**one["metadata"], "namespace": namespace}} for one in users()))
+        return disk
+
+    async def claim_is_bound(self):
+        claim = await self.league.upper.find("pvc", "data", namespace=self.namespace)
+        return claim["status"].get("phase") == "Bound"
+
+    async def changed(self):
+        """Everything above is changed."""
+        kube, namespace = self.league.upper.kubectl, self.namespace
+        await self.tell_resources()
+        resize = {"spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "200m"}}}]}}
+        debug = {"spec": {"ephemeralContainers": [container("debugger")]}}
+        for subresource, patch in (("resize", resize), ("ephemeralcontainers", debug)):
+            await kube("-n", namespace, "patch", "pod", "p", "--subresource", subresource, "-p", json.dumps(patch))
+        for kind, name in KINDS:
+            await kube("-n", namespace, "label", kind, name, "changed=yes")
+
+    async def tell_resources(self):
+        """The API server lets a pod be resized only if its kubelet tells what its containers have; kwok does not."""
+        lower = await self.below.find("pod", "p", namespace=self.namespace)
+        lower["status"]["containerStatuses"][0]["resources"] = SMALL
+        patch = json.dumps({"status": lower["status"]})
+        await self.below.kubectl(
+            "-n", self.namespace, "patch", "pod", "p", "--subresource", "status", "--type=merge", "-p", patch
+        )
+
+        async def is_told():
+            upper = await self.league.upper.find("pod", "p", namespace=self.namespace)
+            return upper["status"]["containerStatuses"][0].get("resources")
+
+        await eventually(is_told)
+
+    async def changes_are_below(self):
+        for kind, name in KINDS:
+            copy = await self.below.find(kind, name, namespace=self.namespace)
+            assert copy["metadata"]["labels"].get("changed") == "yes", (kind, name)
+        slices = await self.below.all("endpointslices", namespace=self.namespace)
+        assert any(one["metadata"]["labels"].get("changed") == "yes" for one in slices)
+        lower = await self.below.find("pod", "p", namespace=self.namespace)
+        assert lower["spec"]["containers"][0]["resources"]["requests"]["cpu"] == "200m"
+        return lower["spec"].get("ephemeralContainers")
+
+    async def told_below(self, disk):
+        """What others write in the lower cluster: a volume, a claim's status, and an event that comes again."""
+        kube = self.below.kubectl
+        await kube("label", "pv", disk, "changed=yes")
+        growing = {"type": "Resizing", "status": "True"}
+        patch = json.dumps({"status": {"conditions": [growing]}})
+        await kube("-n", self.namespace, "patch", "pvc", "data", "--subresource", "status", "--type=merge", "-p", patch)
+        uid = (await self.below.find("pod", "p", namespace=self.namespace))["metadata"]["uid"]
+        event = {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": "again", "namespace": self.namespace},
+            "involvedObject": {"kind": "Pod", "namespace": self.namespace, "name": "p", "uid": uid},
+            "reason": "Again",
+            "message": "it happened",
+            "type": "Normal",
+        }
+        for count in (1, 2):
+            await kube.apply({**event, "count": count})
+            await eventually(lambda count=count: self.counted(count))
+
+    async def counted(self, count):
+        events = await self.league.upper.all("events", namespace=self.namespace)
+        return [one for one in events if one["reason"] == "Again" and one.get("count") == count]
+
+    async def told_above(self, disk):
+        shown = await self.league.upper.find("pv", disk)
+        claim = await self.league.upper.find("pvc", "data", namespace=self.namespace)
+        assert claim["metadata"]["annotations"]["volume.kubernetes.io/selected-node"] == "vn-least"
+        return shown["metadata"]["labels"].get("changed") == "yes" and claim["status"].get("conditions")
+
+    async def moved(self):
+        """All nodes below are in one region for a while, and one takes no pods."""
+        region, node = "topology.kubernetes.io/region", (await self.below.all("nodes"))[0]["metadata"]["name"]
+        await self.below.kubectl("cordon", node)
+        await self.below.kubectl("label", "nodes", "--all", f"{region}=north")
+        await eventually(lambda: self.is_in("north"))
+        await self.below.kubectl("label", "nodes", "--all", f"{region}-")
+        await self.below.kubectl("uncordon", node)
+        await eventually(lambda: self.is_in(None))
+
+    async def is_in(self, region):
+        node = await self.league.upper.find("node", "vn-least")
+        assert condition(node, "Ready")["message"].startswith("1 of 2" if region else "2 of 2")
+        return node["metadata"]["labels"].get("topology.kubernetes.io/region") == region
+
+
+SMALL = {"requests": {"cpu": "100m"}}
+KINDS = [
+    *(("pod", "p"), ("configmap", "c"), ("secret", "s"), ("serviceaccount", "robot"), ("pvc", "data")),
+    *(("service", "web"), ("role", "reader"), ("rolebinding", "read")),
+]
+
+
+def users():
+    """A claim, a pod that refers to all kinds of objects, and one that will be lost."""
+    here = {"nodeName": "vn-least"}
+    yield {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "data"},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": "",
+            "resources": {"requests": {"storage": "1Gi"}},
+        },
+    }
+    volumes = [
+        {"name": "c", "configMap": {"name": "c"}},
+        {"name": "s", "secret": {"secretName": "s"}},
+        {"name": "d", "persistentVolumeClaim": {"claimName": "data"}},
+    ]
+    labels = {"app": "web"}  # as the service selects them
+    containers = [container(resources=SMALL)]
+    yield pod(
+        "p", metadata={"labels": labels}, containers=containers, volumes=volumes, serviceAccountName="robot", **here
+    )
+    yield pod("lost", **here)
+
+
+def volume(name):
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": name},
+        "spec": {
+            "capacity": {"storage": "1Gi"},
+            "accessModes": ["ReadWriteOnce"],
+            "persistentVolumeReclaimPolicy": "Retain",
+            "hostPath": {"path": "/disk"},
+        },
+    }
+
+
+async def test_a_webhook_needs_exactly_the_rights_of_its_manifest(league, upper_namespace, tmp_path):
+    account = Account(league.upper, "hansa-webhook", ("webhook-upper.yaml",), tmp_path / "kubeconfig")
+    await account.settle()
+    flags = ["webhook", "--kubeconfig", str(account.kubeconfig), "--address", "127.0.0.1", "--port", "0"]
+    made = pod("p", nodeSelector={"clusterID": "hamburg", "disk": "ssd"})
+
+    async def parked(name):
+        refused = {**made, "metadata": {"name": name}}
+        await league.upper.kubectl("-n", upper_namespace, "create", "-f", "-", stdin=json.dumps(refused))
+        found = await league.upper.find("pod", name, namespace=upper_namespace)
+        return found["spec"]["nodeSelector"] == {"clusterID": "hamburg"}
+
+    try:
+        for turn in ("first", "again"):  # the second finds its configuration there
+            async with programs.hansa(*flags, log=tmp_path / "log"):
+                await eventually(lambda turn=turn: parked(fresh_name(turn)))
+    finally:
+        await league.upper.kubectl("delete", configuration.RESOURCE.plural, configuration.DEFAULT_NAME)
+        await account.leave()
+    await eventually(lambda: ended(account))
+    assert account.refused() == set()
+    assert account.unused() == set()
