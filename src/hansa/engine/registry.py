@@ -52,7 +52,7 @@ class Registry:
 
     def __init__(self) -> None:
         self._clusters: dict[str, Cluster] = {}
-        self._routes: dict[tuple[str, str], Route] = {}
+        self._routes: dict[str, dict[str, Route]] = {}  # by upper and lower cluster
         self._listeners: listeners.Listeners[Callable[[], None]] = listeners.Listeners()
 
     @property
@@ -69,7 +69,9 @@ class Registry:
 
     async def leave(self, name: str) -> None:
         """A cluster takes part no longer, nor do its routes. What we made there stays."""
-        self._routes = {ends: route for ends, route in self._routes.items() if name not in ends}
+        self._routes.pop(name, None)
+        for upper in tuple(self._routes):
+            self._drop(upper, name)
         cluster = self._clusters.pop(name, None)
         self._tell()
         if cluster is not None:
@@ -80,21 +82,21 @@ class Registry:
         for name in (route.upper, route.lower):
             if name not in self._clusters:
                 raise errors.HansaError(f"cannot link {route}: there is no cluster {name}")
-        self._routes[route.upper, route.lower] = route
+        self._routes.setdefault(route.upper, {})[route.lower] = route
         self._tell()
 
     def unlink(self, upper: str, lower: str) -> None:
         """End a route. What travelled stays where it is."""
-        if self._routes.pop((upper, lower), None) is not None:
+        if self._drop(upper, lower):
             self._tell()
 
     def uppers(self) -> list[str]:
         """The clusters from which routes begin."""
-        return list(dict.fromkeys(route.upper for route in self._routes.values()))
+        return list(self._routes)
 
     def routes(self, upper: str) -> list[Route]:
         """The routes from one upper cluster."""
-        return [route for route in self._routes.values() if route.upper == upper]
+        return list(self._routes.get(upper, {}).values())
 
     def listen(self, notify: Callable[[], None]) -> Callable[[], None]:
         """Tell `notify` after every change. The answer ends it."""
@@ -106,7 +108,14 @@ class Registry:
 
     def all_routes(self) -> list[Route]:
         """The routes from all upper clusters."""
-        return list(self._routes.values())
+        return [route for routes in self._routes.values() for route in routes.values()]
+
+    def _drop(self, upper: str, lower: str) -> bool:
+        routes = self._routes.get(upper, {})
+        is_dropped = routes.pop(lower, None) is not None
+        if upper in self._routes and not routes:
+            del self._routes[upper]
+        return is_dropped
 
     def _tell(self) -> None:
         for notify in self._listeners:

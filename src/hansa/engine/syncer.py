@@ -7,7 +7,7 @@ import random as randomness
 from collections.abc import Iterable
 
 from hansa.control import audit, controller, queue
-from hansa.engine import applier, views, waiting
+from hansa.engine import applier, lowers, views, waiting
 from hansa.engine.registry import Routes
 from hansa.kube import resources
 from hansa.kube.resource import Resource
@@ -114,7 +114,7 @@ class Syncer:
         if not problems:
             for made in todo.actions:
                 if isinstance(made, plan.Create):
-                    self._waiting.come((made.cluster, made.obj.namespace), at_most=views.FEW)
+                    self._waiting.come((made.cluster, made.obj.namespace), at_most=lowers.FEW)
 
     def _wake(self, key: Key) -> None:
         """Have a key looked at, unless it is about no lower cluster: most objects of a big cluster are not ours."""

@@ -1,7 +1,7 @@
 """A task for each of a changing set of things: begun when one comes, ended when it goes, begun again when it fails."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeVar
 
 from hansa.engine.registry import Routes
@@ -11,32 +11,32 @@ T = TypeVar("T")
 
 
 async def tend(
-    wanted: Callable[[], Iterable[T]],
+    wanted: Callable[[], Mapping[str, T]],
     run: Callable[[T], Awaitable[None]],
     registry: Routes,
     *,
     supervisor: tasks.Supervisor,
 ) -> None:
-    """Run one task for each thing that is wanted, and look again whenever the registry changes. Until cancelled.
+    """Run one task for each thing that is wanted, by its name, and look again whenever the registry changes.
 
-    One that is not the same any more ends, and begins as it is now.
+    One that is not the same any more ends, and begins as it is now. Until cancelled.
     """
-    running: list[tuple[T, asyncio.Task[None]]] = []
+    running: dict[str, tuple[T, asyncio.Task[None]]] = {}
     changed = asyncio.Event()
     end = registry.listen(changed.set)
     try:
         while True:
             changed.clear()
-            now = list(wanted())
-            leaving = [task for one, task in running if one not in now]
-            running = [(one, task) for one, task in running if one in now]
-            await tasks.cancel(*leaving)
-            known = [one for one, _ in running]
-            running += [(one, supervisor.start(str(one), _begin(run, one))) for one in now if one not in known]
+            now = dict(wanted())
+            leaving = [name for name, (one, _) in running.items() if name not in now or now[name] != one]
+            await tasks.cancel(*(running.pop(name)[1] for name in leaving))
+            for name, one in now.items():
+                if name not in running:
+                    running[name] = one, supervisor.start(name, _begin(run, one))
             await changed.wait()
     finally:
         end()
-        await tasks.cancel(*(task for _, task in running))
+        await tasks.cancel(*(task for _, task in running.values()))
 
 
 def _begin(run: Callable[[T], Awaitable[None]], one: T) -> Callable[[], Awaitable[None]]:

@@ -6,6 +6,8 @@ Nothing here writes or waits. What keeps a key from being decided is noted, so t
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple, TypeGuard
 
+import msgspec
+
 from hansa.engine import around, references, tokens, waiting
 from hansa.engine.references import Name
 from hansa.engine.registry import Route
@@ -17,6 +19,14 @@ from hansa.kube.resource import Resource
 from hansa.model import keys, pair, placement, stamp
 from hansa.model.mode import Mode
 from hansa.model.pair import Key, Link, Pair, Unknown
+
+BY_UPPER = "upper"  # the index of a lower cache by the upper cluster that marks name
+
+
+def by_upper(obj: Object) -> tuple[str, ...]:
+    """The upper cluster whose object this is a copy of, if it is one."""
+    upper = obj.labels.get(keys.UPPER)
+    return (upper,) if upper else ()
 
 
 class Spot(NamedTuple):
@@ -51,6 +61,8 @@ class View:
         beside = around.Around(self, route.lower)
         self.links[route.lower] = Link(self.name, self.upper_id, route.lower, route.settings, around=beside)
         self.lowers[route.lower], self.routes[route.lower] = side, route
+        for cache in side.stores.values():
+            cache.index(BY_UPPER, by_upper)
         self._replace_all()
 
     def detach(self, lower: str) -> None:
@@ -106,7 +118,7 @@ class View:
             yield from (self.key(Name(resource, place)) for place in cache)
         for cluster, lower in self.lowers.items():
             for resource, cache in lower.stores.items():
-                topics = (self.topics(cluster, resource, obj)[0] for obj in cache.values())
+                topics = (self.topics(cluster, resource, obj)[0] for obj in cache.find(BY_UPPER, self.upper_id))
                 yield from (topic for topic in topics if isinstance(topic, Key))
 
     def concerned(self, key: Key) -> list[str]:
@@ -177,9 +189,9 @@ class View:
         )
 
     def _content(self, key: Key, upper: Object, lower: Object) -> int:
-        if self.mode.rules[key.resource].carries_status:
-            return hash((upper.uid, upper.version, lower.uid, lower.version))
-        return hash((pair.content(upper), pair.content(lower)))
+        rule, both = self.mode.rules[key.resource], (upper, lower)
+        carried = [msgspec.json.encode(rule.status_down(one)) for one in both] if rule.carries_status else ()
+        return hash((*map(pair.content, both), *carried))
 
     def _missing(self, key: Key, lowers: Mapping[str, pair.Side]) -> dict[str, str]:
         """What must be in a cluster before this object: what it refers to, exists above, and belongs there."""

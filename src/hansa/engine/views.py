@@ -7,7 +7,8 @@ import random as randomness
 from collections.abc import AsyncIterator, Iterable, Iterator
 
 from hansa.control import events, informer
-from hansa.engine import echo, side, tending, tokens, waiting
+from hansa.engine import echo, hearing, lowers, side, tending, tokens, waiting
+from hansa.engine.cluster import Cluster
 from hansa.engine.references import Name
 from hansa.engine.registry import Route, Routes
 from hansa.engine.view import Spot, View
@@ -15,14 +16,11 @@ from hansa.kube import resources
 from hansa.kube.objects import Key as Place
 from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
-from hansa.model import stamp
 from hansa.model.mode import Mode
 from hansa.model.pair import Key
 from hansa.runtime import clock, metrics, tasks
 
-QUOTAS = Resource("", "v1", "resourcequotas", kind="ResourceQuota")
 TOKENS_NEED = {resources.PODS, resources.SECRETS, resources.SERVICE_ACCOUNTS}  # what must travel for tokens to do
-FEW = 4  # who is woken by one change of a quota; those who succeed wake others
 
 
 class Views:
@@ -40,10 +38,20 @@ class Views:
         metrics: metrics.Registry,
     ) -> None:
         self._mode, self._registry, self._waiting = mode, registry, waiting
-        self._whole = frozenset(whole) | {r.resource for r in mode.rules.values() if r.lifecycle.shares_name}
         self._clock, self._random, self._metrics = clock, random, metrics
         self._views: dict[str, View] = {}
         self._recorders: dict[str, events.Recorder] = {}
+        self._echoes: dict[str, echo.Echo] = {}  # by the id of the upper cluster
+        self._lowers = lowers.Lowers(
+            mode,
+            self._changed,
+            self._heard,
+            whole=whole,
+            waiting=waiting,
+            clock=clock,
+            random=random,
+            metrics=metrics,
+        )
 
     def __iter__(self) -> Iterator[View]:
         return iter(tuple(self._views.values()))
@@ -64,20 +72,26 @@ class Views:
     async def run(self) -> None:
         """Follow the registry until cancelled."""
         async with self._supervised() as supervisor:
-            await tending.tend(self._registry.uppers, self._follow_upper, self._registry, supervisor=supervisor)
+            await tending.tend(self._uppers, self._follow_upper, self._registry, supervisor=supervisor)
 
-    async def _follow_upper(self, name: str) -> None:
-        cluster = self._registry.clusters[name]
+    def _uppers(self) -> dict[str, Cluster]:
+        return {name: self._registry.clusters[name] for name in self._registry.uppers()}
+
+    def _routes(self, upper: str) -> dict[str, tuple[Route, Cluster]]:
+        routes = self._registry.routes(upper)
+        return {str(route): (route, self._registry.clusters[route.lower]) for route in routes}
+
+    async def _follow_upper(self, cluster: Cluster) -> None:
         upper_id = await cluster.identify()
-        scopes = [informer.Scope(resource) for resource in self._mode.rules]
+        scopes = [informer.Scope(rule.resource, labels=rule.watched) for rule in self._mode.rules.values()]
         async with side.opened(cluster, scopes) as upper, self._supervised() as supervisor:
             view = View(upper, upper_id, self._mode, waiting=self._waiting)
             if self._mode.rules.keys() >= TOKENS_NEED:
                 view.tokens = self._tokens(view)
-                supervisor.start(f"tokens of {name}", view.tokens.run)
+                supervisor.start(f"tokens of {view.name}", view.tokens.run)
             with self._entered(view, supervisor):
                 await tending.tend(
-                    functools.partial(self._registry.routes, name),
+                    functools.partial(self._routes, view.name),
                     functools.partial(self._follow_lower, view),
                     self._registry,
                     supervisor=supervisor,
@@ -91,7 +105,7 @@ class Views:
             view.upper,
             view.upper_id,
             copies=lambda place: view.copies(key(place)),
-            made=lambda place: self._changed(view, key(place)),
+            made=lambda place: self._changed(key(place)),
             refused=lambda place, sentence: self.tell(key(place), "Refused", sentence),
             clock=self._clock,
             random=self._random,
@@ -103,50 +117,43 @@ class Views:
         recorder = events.Recorder(
             "hansa", view.upper.cluster.client, clock=self._clock, random=self._random, metrics=self._metrics
         )
+        echoing = echo.Echo(view, metrics=self._metrics)
         supervisor.start(f"events of {view.name}", recorder.run)
+        supervisor.start(f"echo in {view.name}", echoing.run)
         with contextlib.ExitStack() as stack:
             self._views[view.name], self._recorders[view.name] = view, recorder
+            self._echoes[view.upper_id] = echoing
             stack.callback(self._views.pop, view.name)
             stack.callback(self._recorders.pop, view.name)
+            stack.callback(self._echoes.pop, view.upper_id)
             stack.callback(view.upper.listen(functools.partial(self._waiting.come, view.name)))
             for resource, store in view.upper.stores.items():
                 changed = functools.partial(self._changed_above, view)
                 stack.callback(store.listen(changed, functools.partial(_name, resource)))
             yield
 
-    async def _follow_lower(self, view: View, route: Route) -> None:
-        cluster = self._registry.clusters[route.lower]
-        ours = stamp.selector(view.upper_id)
-        travelling = [rule.resource for rule in self._mode.rules.values() if rule.travels]
-        scopes = [informer.Scope(r) if r in self._whole else informer.Scope(r, labels=ours) for r in travelling]
-        async with side.opened(cluster, scopes) as lower, cluster.informers.share(informer.Scope(QUOTAS)) as quotas:
-            with contextlib.ExitStack() as stack:
-                view.attach(route, lower)
-                stack.callback(view.detach, route.lower)
-                stack.callback(lower.listen(functools.partial(self._waiting.come, route.lower)))
+    async def _follow_lower(self, view: View, there: tuple[Route, Cluster]) -> None:
+        route, cluster = there
+        async with self._lowers.shared(cluster, view.upper_id) as lower:
+            with lower.led_to(view, route, self._changed), contextlib.ExitStack() as stack:
                 if view.tokens is not None:
-                    stack.callback(lower.listen(view.tokens.lower_changed))
-                room = functools.partial(_room, route.lower)
-                stack.callback(quotas.listen(functools.partial(self._waiting.come, at_most=FEW), room))
-                for resource, store in lower.stores.items():
-                    topics = functools.partial(view.topics, route.lower, resource)
-                    stack.callback(store.listen(functools.partial(self._changed, view), topics))
-                echoed = echo.Echo(view, lower, clock=self._clock, random=self._random, metrics=self._metrics)
-                async with self._supervised() as supervisor:
-                    supervisor.start(f"events of {route}", echoed.run)
-                    await asyncio.get_running_loop().create_future()
+                    stack.callback(lower.side.listen(view.tokens.lower_changed))
+                await asyncio.get_running_loop().create_future()
+
+    def _heard(self, heard: hearing.Heard) -> None:
+        if (echoing := self._echoes.get(heard.origin.upper)) is not None:
+            echoing.take(heard)
 
     def _changed_above(self, view: View, name: Name) -> None:
         view.look(name)
-        self._changed(view, view.key(name))
+        self._changed(view.key(name))
 
-    def _changed(self, view: View, topic: Key | Spot) -> None:
-        if isinstance(topic, Spot):
-            pass
-        elif view.upper.trouble:  # as while it is being listed: it would be looked at for nothing
-            self._waiting.put(topic, until=view.name)
-        else:
-            self._waiting.wake(topic)
+    def _changed(self, topic: Key | Spot) -> None:
+        if isinstance(topic, Key) and (view := self._views.get(topic.cluster)) is not None:
+            if view.upper.trouble:  # as while it is being listed: it would be looked at for nothing
+                self._waiting.put(topic, until=view.name)
+            else:
+                self._waiting.wake(topic)
         self._waiting.come(topic)
 
     @contextlib.asynccontextmanager
@@ -157,8 +164,3 @@ class Views:
 
 def _name(resource: Resource, obj: Object) -> tuple[Name]:
     return (Name(resource, obj.key),)
-
-
-def _room(cluster: str, quota: Object) -> tuple[tuple[str, str]]:
-    """What refused objects wait for: room in their namespace."""
-    return ((cluster, quota.namespace),)

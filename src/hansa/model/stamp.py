@@ -47,9 +47,9 @@ def carried(obj: Object) -> tuple[Set[str], Set[str]]:
     return _keys(labels), _keys(annotations)
 
 
-def selector(upper: str) -> str:
-    """The label selector of all copies of one upper cluster."""
-    return f"{keys.UPPER}={upper}"
+def selector(upper: str = "") -> str:
+    """The label selector of all copies, or of those of one upper cluster."""
+    return f"{keys.UPPER}={upper}" if upper else keys.UPPER
 
 
 def _keys(text: str) -> Set[str]:

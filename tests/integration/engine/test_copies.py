@@ -2,8 +2,8 @@
 
 import engine_lab as lab
 from eventually import eventually
+from hansa.engine.lowers import QUOTAS
 from hansa.engine.registry import Route
-from hansa.engine.views import QUOTAS
 from hansa.kube import errors, resources
 from hansa.kube.objects import Object
 from hansa.model import keys

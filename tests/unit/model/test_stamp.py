@@ -16,6 +16,7 @@ def test_a_mark_is_read_as_it_was_put() -> None:
     assert stamp.carried(marked) == ({"app"}, {"note"})
     assert stamp.of(thing()) is None
     assert stamp.selector("id") == f"{keys.UPPER}=id"
+    assert stamp.selector() == keys.UPPER
 
 
 def test_cluster_wide_objects_have_a_mark_too() -> None:

@@ -1,0 +1,181 @@
+"""Many upper clusters over one lower cluster: their objects never meet, and it is watched once for all of them."""
+
+import asyncio
+import contextlib
+import json
+import secrets
+
+import pytest
+
+import engine_lab as lab
+from eventually import eventually
+from hansa.engine.registry import Route
+from hansa.kube import errors, resources
+from hansa.kube.objects import Key as Place
+from hansa.model import keys, lifecycle, placement
+from hansa.model.mode import Mode, Rule, patches_of
+
+PODS, MAPS, NAMESPACES, NODES = resources.PODS, resources.CONFIG_MAPS, resources.NAMESPACES, resources.NODES
+UPPERS = {"up": "blue", "low2": "green"}  # what stands before their namespaces below
+
+
+def unscheduled(pod, link):
+    """A pod as its user made it."""
+    spec = {name: value for name, value in lab.bare_pod(pod, link).spec.items() if name != "schedulerName"}
+    return pod.with_fields(spec=spec)
+
+
+def lower_place(key, link):
+    if key.namespace:
+        return Place(f"{link.settings}-{key.namespace}", key.name)
+    return Place("", f"{link.settings}-{key.name}")
+
+
+MANY = Mode(
+    name="many",
+    rules={
+        rule.resource: rule
+        for rule in (
+            Rule(NAMESPACES, placement=placement.everywhere, lifecycle=lifecycle.NAMESPACE),
+            Rule(NODES),
+            Rule(
+                PODS,
+                down=(unscheduled,),
+                up_patches=lab.status_up,
+                lifecycle=lifecycle.POD,
+                placement=placement.everywhere,
+                check=lambda pod, _: "it asks for the host's network" if pod.spec.get("hostNetwork") else "",
+                binds=lambda pod: pod.spec.get("nodeName", ""),
+            ),
+            Rule(MAPS, down_patches=patches_of("data"), placement=placement.everywhere),
+        )
+    },
+    lower_place=lower_place,
+    shares_lowers=True,
+    retold=lambda message, link: message.replace(f"{link.settings}-", ""),
+)
+
+
+def pod(name, namespace, **spec):
+    made = lab.pod(name, "", namespace=namespace)
+    own = {k: v for k, v in made.spec.items() if k != "nodeName"}
+    return made.with_fields(spec=own | {"schedulerName": "nobody"} | spec)
+
+
+def is_running(obj):
+    return obj.status.get("phase") == "Running"
+
+
+@pytest.fixture
+def start_many(league):
+    """Makes engines with two upper clusters over low1."""
+
+    @contextlib.asynccontextmanager
+    async def start(agent="hansa-many"):
+        async with contextlib.AsyncExitStack() as stack:
+            names = (*UPPERS, "low1")
+            clients = {name: await stack.enter_async_context(league[name].client(agent)) for name in names}
+            engine = await stack.enter_async_context(lab.Engine(mode=MANY, whole=()))
+            for name, client in clients.items():
+                engine.join(name, client)
+            for name, prefix in UPPERS.items():
+                engine.registry.link(Route(name, "low1", settings=prefix))
+            yield engine
+
+    return start
+
+
+@pytest.fixture
+async def homes(clients):
+    """A fresh namespace with the same name in both upper clusters."""
+    name = f"home-{secrets.token_hex(3)}"
+    for upper in UPPERS:
+        await clients[upper].create(NAMESPACES, lab.namespace(name))
+    yield name
+    for upper in UPPERS:
+        with contextlib.suppress(errors.NotFound):
+            await clients[upper].delete(NAMESPACES, name)
+
+
+@pytest.fixture
+async def mirrored(clients):
+    """The nodes of the lower cluster in both upper ones."""
+    names = [node.name for node in (await clients["low1"].list(NODES)).items]
+    for upper in UPPERS:
+        for name in names:
+            await clients[upper].create(NODES, lab.virtual_node(name))
+    yield
+    for upper in UPPERS:
+        for name in names:
+            await clients[upper].delete(NODES, name)
+
+
+async def test_objects_of_the_same_names_never_meet_and_go_with_their_own_cluster(
+    start_many, clients, see, homes, mirrored
+):
+    async with start_many():
+        for upper in UPPERS:
+            await clients[upper].create(MAPS, lab.config_map("settings", namespace=homes, data={"of": upper}))
+            await clients[upper].create(PODS, pod("web", homes))
+        for upper, prefix in UPPERS.items():
+            above = await eventually(see[upper].has(PODS, "web", homes, is_running))
+            below = await see["low1"].find(PODS, "web", f"{prefix}-{homes}")
+            assert above.spec["nodeName"] == below.spec["nodeName"]
+            assert below.annotations[keys.UPPER_UID] == above.uid
+            copy = await eventually(see["low1"].has(MAPS, "settings", f"{prefix}-{homes}"))
+            assert copy.get("data") == {"of": upper}
+
+        scheduled = await eventually(see["low2"].told("web", homes, "Scheduled"))
+        assert f" {homes}/web" in scheduled.get("message"), scheduled.get("message")
+
+        await clients["up"].delete(NAMESPACES, homes)
+        await eventually(see["up"].lacks(NAMESPACES, homes, ""))
+        await eventually(see["low1"].lacks(NAMESPACES, f"blue-{homes}", ""))
+        assert is_running(await see["low2"].find(PODS, "web", homes))
+        assert is_running(await see["low1"].find(PODS, "web", f"green-{homes}"))
+
+
+async def test_a_binding_waits_for_its_node_and_what_may_not_travel_is_told(start_many, clients, see, homes):
+    async with start_many():
+        await clients["up"].create(PODS, pod("early", homes))
+        await clients["up"].create(PODS, pod("refused", homes, hostNetwork=True))
+        below = await eventually(see["low1"].has(PODS, "early", f"blue-{homes}", is_running))
+        told = await eventually(see["up"].told("refused", homes, "Refused"))
+        assert "it asks for the host's network" in told.get("message")
+        assert await see["low1"].find(PODS, "refused", f"blue-{homes}") is None
+        assert not (await see["up"].find(PODS, "early", homes)).spec.get("nodeName")
+        node = below.spec["nodeName"]
+        await clients["up"].create(NODES, lab.virtual_node(node))
+        try:
+            await eventually(see["up"].has(PODS, "early", homes, is_running))
+            await clients["up"].delete_collection(PODS, namespace=homes)
+            await eventually(see["up"].lacks(PODS, "early", homes))
+            await eventually(see["low1"].lacks(PODS, "early", f"blue-{homes}"))
+        finally:
+            await clients["up"].delete(NODES, node)
+
+
+async def test_a_lower_cluster_is_watched_once_for_all_upper_clusters(start_many, clients, see, homes, league):
+    agent = f"hansa-{secrets.token_hex(4)}"
+    async with start_many(agent=agent) as engine:
+        for upper, prefix in UPPERS.items():
+            await clients[upper].create(MAPS, lab.config_map("settings", namespace=homes))
+            await eventually(see["low1"].has(MAPS, "settings", f"{prefix}-{homes}"))
+        await engine.registry.leave("low2")
+        await clients["up"].patch(MAPS, "settings", {"data": {"a": "new"}}, namespace=homes)
+        await eventually(see["low1"].has(MAPS, "settings", f"blue-{homes}", lambda o: o.get("data") == {"a": "new"}))
+        assert await see["low1"].find(MAPS, "settings", f"green-{homes}"), "what travelled stays"
+
+    async def were_watched():  # a watch is in the audit log when it has ended
+        watched = await asyncio.to_thread(_watched, league["low1"], agent)
+        assert sorted(watched) == ["configmaps", "events", "namespaces", "pods", "resourcequotas"]
+        return True
+
+    await eventually(were_watched)
+
+
+def _watched(cluster, agent):
+    lines = (cluster.folder / "log" / "audit.log").read_text().splitlines()
+    entries = [json.loads(line) for line in lines if f'"userAgent":"{agent}"' in line]
+    watches = [e for e in entries if e["verb"] == "watch" and e["stage"] == "ResponseComplete"]
+    return [entry["objectRef"]["resource"] for entry in watches]
