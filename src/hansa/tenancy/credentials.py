@@ -10,9 +10,8 @@ from hansa.kube.credentials import Credentials, kubeconfig
 from hansa.kube.credentials.login import Login, base64_text
 from hansa.kube.errors import BadCredentials
 from hansa.kube.objects import Object
+from hansa.model import keys
 
-ADMIN_KUBECONFIG = "tenancy.x-k8s.io/admin-kubeconfig"
-SECRET_ADMIN_KUBECONFIG = "tenancy.x-k8s.io/secret.admin-kubeconfig"  # noqa: S105
 SECRET = "admin-kubeconfig"  # noqa: S105 - a name
 SECRET_KEY = SECRET
 NAMED_SECRET_KEY = "value"  # noqa: S105 - what Cluster API writes
@@ -52,15 +51,15 @@ class TenantCredentials(Credentials):
 
 def secret_of(vc: Object) -> str:
     """The name of the Secret that holds the kubeconfig; empty if the VirtualCluster itself does."""
-    if vc.annotations.get(ADMIN_KUBECONFIG):
+    if vc.annotations.get(keys.ADMIN_KUBECONFIG):
         return ""
-    return vc.annotations.get(SECRET_ADMIN_KUBECONFIG) or SECRET
+    return vc.annotations.get(keys.ADMIN_KUBECONFIG_SECRET) or SECRET
 
 
 def given(vc: Object, secret: Object | None) -> Given | None:
     """The kubeconfig of a VirtualCluster, if it is there yet; `secret` is the one that `secret_of` names."""
-    if encoded := vc.annotations.get(ADMIN_KUBECONFIG):
-        return Given(encoded, f"annotation {ADMIN_KUBECONFIG} of VirtualCluster {vc.key}")
+    if encoded := vc.annotations.get(keys.ADMIN_KUBECONFIG):
+        return Given(encoded, f"annotation {keys.ADMIN_KUBECONFIG} of VirtualCluster {vc.key}")
     data: dict[str, str] = (secret.get("data") if secret else None) or {}
     for key in (SECRET_KEY, NAMED_SECRET_KEY) if secret else ():
         if key in data:

@@ -7,13 +7,9 @@ from dataclasses import dataclass
 
 from hansa.kube.objects import Key as Place
 from hansa.kube.objects import Object
+from hansa.model import keys
 
-CLUSTER = "tenancy.x-k8s.io/cluster"
-VC_NAMESPACE = "tenancy.x-k8s.io/vcnamespace"
-VC_NAME = "tenancy.x-k8s.io/vcname"
-VC_UID = "tenancy.x-k8s.io/vcuid"
-CONTROLLED = "tenancy.x-k8s.io/controlled"
-META = "hansa.dev/meta"
+_WORDS = (keys.TENANT_CLUSTER, keys.VC_NAMESPACE, keys.VC_NAME, keys.VC_UID, keys.META)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,26 +29,10 @@ class Owner:
 
     def annotations(self) -> dict[str, str]:
         """The words that lead back to it."""
-        return {
-            CLUSTER: self.key,
-            VC_NAMESPACE: self.namespace,
-            VC_NAME: self.name,
-            VC_UID: self.uid,
-            META: self.meta,
-        }
+        return dict(zip(_WORDS, (self.key, self.namespace, self.name, self.uid, self.meta), strict=True))
 
 
 def of(obj: Object) -> Owner | None:
     """Read the words; None unless all of them are there."""
-    found = obj.annotations
-    words = [
-        found.get(word, "")
-        for word in (
-            CLUSTER,
-            VC_NAMESPACE,
-            VC_NAME,
-            VC_UID,
-            META,
-        )
-    ]
+    words = [obj.annotations.get(word, "") for word in _WORDS]
     return Owner(*words) if all(words) else None

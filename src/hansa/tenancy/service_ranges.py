@@ -13,13 +13,14 @@ from hansa.kube import errors
 from hansa.kube.client import Client
 from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
+from hansa.model import keys
 from hansa.runtime import clock
 from hansa.tenancy import owners
 from hansa.tenancy.owners import Owner
 
 log = logging.getLogger(__name__)
 SERVICE_CIDRS = Resource("networking.k8s.io", "v1", "servicecidrs", kind="ServiceCIDR", namespaced=False)
-OURS = f"{owners.CONTROLLED}=true"  # label selector of those that we made
+OURS = f"{keys.CONTROLLED}=true"  # label selector of those that we made
 LOOKS, PAUSE = 50, 0.1  # how often we look whether a new range is in use, and the seconds between
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -77,7 +78,7 @@ async def _all(client: Client) -> AsyncIterator[Object]:
 def _range(name: str, tenants: Object, owner: Owner) -> Object:
     metadata = {
         "name": name,
-        "labels": {owners.CONTROLLED: "true"},
+        "labels": {keys.CONTROLLED: "true"},
         "annotations": owner.annotations(),
     }
     return Object.of(

@@ -9,14 +9,14 @@ import ipaddress
 from hansa.kube import resources, watching
 from hansa.kube.client import Client
 from hansa.kube.objects import Key, Object
-from hansa.tenancy import owners, statefulset_objects
-from hansa.tenancy.api import GROUP, BadVirtualCluster, VirtualCluster
+from hansa.model import keys
+from hansa.tenancy import statefulset_objects
+from hansa.tenancy.api import BadVirtualCluster, VirtualCluster
 from hansa.tenancy.pki import Pki
 from hansa.tenancy.provisioning import Endpoint, Gone, Order, Progress, Ready, Wake
 
 FIELD_MANAGER = "virtualcluster/provisioner/native"
 LOOK_AGAIN = 60.0  # seconds; the watch wakes us sooner
-EXTERNAL_DOMAIN = f"{GROUP}/external-apiserver-domain"  # label of a VirtualCluster: another name for its certificate
 
 
 class StatefulSets:
@@ -38,11 +38,10 @@ class StatefulSets:
             raise BadVirtualCluster(f"Service {service.name} of ClusterVersion {order.version.name} has no ClusterIP")
         server = f"https://{_host(address)}:{service.spec['ports'][0]['port']}"
         within = (service.name, f"{service.name}.{order.root}", f"{service.name}.{order.root}.svc")
-        domain = order.vc.object.labels.get(EXTERNAL_DOMAIN, "")
         return Endpoint(
             server=server,
             inner_server=server,
-            names=(*within, address, *([domain] if domain else [])),
+            names=(*within, address),
             etcd_names=statefulset_objects.etcd_names(order),
         )
 
@@ -65,7 +64,7 @@ class StatefulSets:
 
     async def run(self, wake: Wake) -> None:
         """Have a control plane looked at whenever one of its StatefulSets changes."""
-        changes = watching.watch(self._client, resources.STATEFUL_SETS, labels=owners.CLUSTER)
+        changes = watching.watch(self._client, resources.STATEFUL_SETS, labels=keys.TENANT_CLUSTER)
         async with contextlib.aclosing(changes):
             async for change in changes:
                 match change:
@@ -92,8 +91,8 @@ def lacking(statefulset: Object) -> str:
 
 
 def _owner(statefulset: Object) -> Key | None:
-    namespace = statefulset.annotations.get(owners.VC_NAMESPACE, "")
-    name = statefulset.annotations.get(owners.VC_NAME, "")
+    namespace = statefulset.annotations.get(keys.VC_NAMESPACE, "")
+    name = statefulset.annotations.get(keys.VC_NAME, "")
     return Key(namespace, name) if namespace and name else None
 
 

@@ -11,8 +11,9 @@ from typing import Any
 
 from hansa.kube.objects import Object
 from hansa.kube.resources import SERVICES, STATEFUL_SETS
-from hansa.tenancy import owners, pki
-from hansa.tenancy.api import GROUP, BadVirtualCluster, Bundle
+from hansa.model import keys
+from hansa.tenancy import pki
+from hansa.tenancy.api import BadVirtualCluster, Bundle
 from hansa.tenancy.pki import Pki
 from hansa.tenancy.provisioning import Order
 
@@ -67,7 +68,7 @@ def _component(name: str, bundle: Bundle, order: Order, keys_of: Pki) -> Compone
     manifest = copy.deepcopy(bundle.statefulset)
     template = manifest["spec"]["template"]
     metadata = template.setdefault("metadata", {})
-    metadata["labels"] = {**(metadata.get("labels") or {}), owners.CLUSTER: order.root}
+    metadata["labels"] = {**(metadata.get("labels") or {}), keys.TENANT_CLUSTER: order.root}
     metadata["annotations"] = {**(metadata.get("annotations") or {}), **hashes(name, keys_of)}
     container = template["spec"]["containers"][0]
     if name == ETCD:
@@ -81,7 +82,7 @@ def _component(name: str, bundle: Bundle, order: Order, keys_of: Pki) -> Compone
 
 def hashes(component: str, keys_of: Pki) -> dict[str, str]:
     """The annotations of a pod template that change with the keys that its pods read."""
-    return {f"{GROUP}/{name}-hash": _hash(_content(keys_of, name)) for name in HASHED[component]}
+    return {f"{keys.TENANCY}/{name}-hash": _hash(_content(keys_of, name)) for name in HASHED[component]}
 
 
 def _content(keys_of: Pki, secret: str) -> Iterable[bytes]:
@@ -100,11 +101,11 @@ def _placed(manifest: dict[str, Any], api_version: str, kind: str, order: Order,
     return obj.with_metadata(
         name=obj.name or name,
         namespace=order.root,
-        labels={**obj.labels, owners.CLUSTER: order.root},
+        labels={**obj.labels, keys.TENANT_CLUSTER: order.root},
         annotations={
             **obj.annotations,
-            owners.VC_NAME: order.vc.name,
-            owners.VC_NAMESPACE: order.vc.namespace,
+            keys.VC_NAME: order.vc.name,
+            keys.VC_NAMESPACE: order.vc.namespace,
         },
     )
 
