@@ -1,23 +1,92 @@
 """A super cluster and tenants as a person sees them: kubectl for each, their VirtualClusters, and the syncer."""
 
 import base64
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import programs
 from eventually import eventually
-from hansa.kube.objects import Key
+from hansa.kube import errors, resources
+from hansa.kube.client import Client
+from hansa.kube.objects import Key, Object
+from hansa.kube.resource import Resource
 from hansa.tenancy import api
 from league import Member
 from programs import Hansa, Refused
 
 AGENT = "hansa-vc-syncer"
 OWN_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
+WITHIN = 60.0  # seconds; a machine that runs many clusters at once is slow
 
 
 @dataclass
-class Tenant(Member):
+class Side(Member):
+    """A cluster with kubectl for a person's commands and a client for quick looks."""
+
+    client: Client
+
+    async def make(self, resource: Resource, name: str, namespace: str = "", **fields: Any) -> dict[str, Any]:
+        """Create an object; `metadata` adds to its name."""
+        metadata = {"name": name, **fields.pop("metadata", {})}
+        made = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata, **fields}
+        return (await self.client.create(resource, Object.of(made), namespace=namespace)).to_dict()
+
+    async def look(self, resource: Resource, name: str, namespace: str = "") -> dict[str, Any] | None:
+        """An object, or None."""
+        try:
+            return (await self.client.get(resource, name, namespace=namespace)).to_dict()
+        except errors.NotFound:
+            return None
+
+    async def there(
+        self,
+        resource: Resource,
+        name: str,
+        namespace: str = "",
+        *,
+        when: Callable[[dict[str, Any]], object] = lambda _: True,
+        within: float = WITHIN,
+    ) -> dict[str, Any]:
+        """Wait until an object is there, and so."""
+
+        async def look() -> dict[str, Any]:
+            found = await self.look(resource, name, namespace)
+            assert found is not None, f"{resource} {namespace}/{name} is not in {self.name}"
+            assert when(found), f"{resource} {namespace}/{name} of {self.name} is {found}"
+            return found
+
+        return await eventually(look, within=within)
+
+    async def gone(self, resource: Resource, name: str, namespace: str = "", *, uid: str = "") -> None:
+        """Wait until an object, or the one with this uid, is not there any more."""
+
+        async def look() -> bool:
+            found = await self.look(resource, name, namespace)
+            assert found is None or (uid and found["metadata"]["uid"] != uid), f"{found} is still in {self.name}"
+            return True
+
+        await eventually(look, within=WITHIN)
+
+    async def phase(self, pod: str, namespace: str = "default", wanted: str = "Running") -> dict[str, Any]:
+        """Wait until a pod is in a phase; the pod."""
+        return await self.there(resources.PODS, pod, namespace, when=lambda found: found["status"]["phase"] == wanted)
+
+    async def event(self, reason: str, name: str, namespace: str = "default") -> dict[str, Any]:
+        """Wait for an Event about an object."""
+
+        async def look() -> dict[str, Any]:
+            selector = f"reason={reason},involvedObject.name={name}"
+            page = await self.client.list(resources.EVENTS, namespace=namespace, fields=selector)
+            assert page.items, f"there is no event {reason} about {name} in {self.name}"
+            return page.items[0].to_dict()
+
+        return await eventually(look, within=WITHIN)
+
+
+@dataclass
+class Tenant(Side):
     """A tenant's control plane, and its key in the super cluster."""
 
     key: str
@@ -31,7 +100,7 @@ class Tenant(Member):
 class Tenants:
     """The super cluster, which is the meta cluster, too; tenants by the names of their VirtualClusters; the syncer."""
 
-    super: Member
+    super: Side
     folder: Path
     tenants: dict[str, Tenant] = field(default_factory=dict)
     flags: tuple[str, ...] = ()
@@ -41,13 +110,13 @@ class Tenants:
     def log(self) -> Path:
         return self.folder / "vc-syncer.log"
 
-    async def add(self, name: str, member: Member, **annotations: str) -> Tenant:
+    async def add(self, name: str, member: Side, **annotations: str) -> Tenant:
         """A VirtualCluster for a cluster that is there already, as a manager would leave it."""
         key = await self.announce(name, member, **annotations)
-        tenant = self.tenants[name] = Tenant(member.cluster, member.kubectl, key)
+        tenant = self.tenants[name] = Tenant(member.cluster, member.kubectl, member.client, key)
         return tenant
 
-    async def announce(self, name: str, member: Member, **annotations: str) -> str:
+    async def announce(self, name: str, member: Side, **annotations: str) -> str:
         """Make the VirtualCluster; its key."""
         kubeconfig = base64.b64encode(member.cluster.kubeconfig.read_bytes()).decode()
         words = {"admin-kubeconfig": kubeconfig, **annotations}
@@ -91,7 +160,7 @@ class Tenants:
             raise Refused(f"vc-syncer does not run: {self.log.read_text()[-4000:]}")
         for tenant in self.tenants.values():
             for namespace in OWN_NAMESPACES:
-                found = await self.super.find("namespace", tenant.below(namespace))
+                found = await self.super.look(resources.NAMESPACES, tenant.below(namespace))
                 assert found is not None, f"there is no namespace {tenant.below(namespace)}"
         return True
 
@@ -110,37 +179,6 @@ class Tenants:
             self.program = None
 
 
-async def there(member: Member, *what: str, namespace: str = "", within: float = 40.0) -> Any:
-    """Wait until an object is there."""
-
-    async def look() -> Any:
-        found = await member.find(*what, namespace=namespace)
-        assert found is not None, f"{' '.join(what)} is not in {namespace} of {member.name}"
-        return found
-
-    return await eventually(look, within=within)
-
-
-async def gone(member: Member, *what: str, namespace: str = "", within: float = 40.0) -> None:
-    """Wait until an object is not there any more."""
-
-    async def look() -> bool:
-        found = await member.find(*what, namespace=namespace)
-        assert found is None, f"{' '.join(what)} is still in {namespace} of {member.name}: {found['metadata']}"
-        return True
-
-    await eventually(look, within=within)
-
-
-async def phase(
-    member: Member, pod: str, wanted: str = "Running", *, namespace: str = "default", within: float = 40.0
-) -> Any:
-    """Wait until a pod is in a phase; the pod."""
-
-    async def look() -> Any:
-        found = await member.find("pod", pod, namespace=namespace)
-        assert found is not None, f"there is no pod {pod} in {member.name}"
-        assert found["status"].get("phase") == wanted, found["status"]
-        return found
-
-    return await eventually(look, within=within)
+def pod(*, name: str = "main", metadata: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
+    """The fields of a pod with one container."""
+    return {"metadata": metadata or {}, "spec": {"containers": [{"name": name, "image": "example.com/app:1"}], **spec}}

@@ -3,12 +3,16 @@
 Each test has a namespace of its own name in both tenants, so that whatever it makes is there twice.
 """
 
+import contextlib
+
 import pytest
 
+from hansa.kube import errors, resources
 from hansa.local import ClusterSpec, NodeShape
 from hansa.tenancy import installing
-from league import fresh_name, member
-from tenant_league import Tenants
+from league import fresh_name
+from programs import Kubectl
+from tenant_league import Side, Tenants
 
 NAMES = ("blue", "green")
 
@@ -21,10 +25,13 @@ async def clusters(fleet, kubectl):
         ClusterSpec("super", nodes=2, shape=shape, lift_limits=True),
         *(ClusterSpec(name, scheduler=False, lift_limits=True) for name in NAMES),
     ]
-    made = {one.name: member(one, kubectl) for one in await fleet.up(wishes)}
-    async with made["super"].cluster.client("hansa-test") as client:
-        await installing.install(client)
-    return made
+    async with contextlib.AsyncExitStack() as stack:
+        made = {}
+        for one in await fleet.up(wishes):
+            client = await stack.enter_async_context(one.client("hansa-test"))
+            made[one.name] = Side(one, Kubectl(kubectl, one.kubeconfig), client)
+        await installing.install(made["super"].client)
+        yield made
 
 
 @pytest.fixture(scope="session")
@@ -65,10 +72,11 @@ async def namespace(tenants):
     """A namespace of the same name in each tenant."""
     name = fresh_name()
     for tenant in tenants.tenants.values():
-        await tenant.kubectl("create", "namespace", name)
+        await tenant.make(resources.NAMESPACES, name)
     yield name
     for tenant in tenants.tenants.values():
-        await tenant.kubectl("delete", "namespace", name, "--ignore-not-found", "--wait=false")
+        with contextlib.suppress(errors.NotFound):
+            await tenant.client.delete(resources.NAMESPACES, name)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -10,6 +10,7 @@ from eventually import eventually
 from hansa.app.program import Program
 from hansa.control import events
 from hansa.engine.registry import Registry, Route
+from hansa.kube import resources
 from hansa.kube.client import Client
 from hansa.tenancy import service_ranges
 from hansa.tenancy.members import Members
@@ -17,7 +18,7 @@ from hansa.tenancy.owners import Owner
 from hansa.tenancy.purging import Purging
 from hansa.tenancy.telling import Telling
 from league import fresh_name
-from tenant_league import Tenants, gone, there
+from tenant_league import Tenants
 
 
 @pytest.fixture
@@ -72,7 +73,7 @@ async def test_a_running_tenant_takes_part_and_keeps_its_service_range_until_it_
     await tenants.super.kubectl("wait", f"vc/{name}", "--for=condition=Synced", "--timeout=30s")
 
     await tenants.super.kubectl("delete", "vc", name)
-    await gone(tenants.super, "servicecidr", f"{tenant.key}-kubernetes")
+    await tenants.super.gone(service_ranges.SERVICE_CIDRS, f"{tenant.key}-kubernetes")
     assert tenant.key not in registry.clusters
 
 
@@ -122,7 +123,7 @@ async def test_a_tenant_that_does_not_answer_is_told_and_keeps_what_it_has(meta,
     assert "Unreachable" in json.dumps(found["status"]["conditions"])
     assert (await tenants.super.find("namespace", f"{key}-kept"))["status"]["phase"] == "Active"
     await tenants.super.kubectl("delete", "vc", name)
-    await gone(tenants.super, "namespace", f"{key}-kept")
+    await tenants.super.gone(resources.NAMESPACES, f"{key}-kept")
 
 
 async def test_only_what_belonged_to_a_tenant_that_is_gone_is_removed(meta, clusters):
@@ -139,10 +140,10 @@ async def test_only_what_belonged_to_a_tenant_that_is_gone_is_removed(meta, clus
     for one, owner in owners.items():
         await tenants.super.kubectl.apply(namespace(f"{name}-{one}", owner))
     await tenants.super.kubectl("create", "namespace", f"{name}-of-nobody")
-    await gone(tenants.super, "namespace", f"{name}-of-a-former-life")
-    await there(tenants.super, "namespace", f"{name}-of-the-tenant")
+    await tenants.super.gone(resources.NAMESPACES, f"{name}-of-a-former-life")
+    await tenants.super.there(resources.NAMESPACES, f"{name}-of-the-tenant")
     await tenants.super.kubectl("delete", "vc", name)
-    await gone(tenants.super, "namespace", f"{name}-of-the-tenant")
+    await tenants.super.gone(resources.NAMESPACES, f"{name}-of-the-tenant")
     for kept in ("of-another-meta-cluster", "of-nobody"):
         assert (await tenants.super.find("namespace", f"{name}-{kept}"))["status"]["phase"] == "Active"
         await tenants.super.kubectl("delete", "namespace", f"{name}-{kept}", "--wait=false")
