@@ -1,17 +1,22 @@
 """A process that serves virtual nodes, as tests need it: started, stopped and started again on real clusters."""
 
 import contextlib
+import datetime
 
 import msgspec
 
+from eventually import eventually
 from hansa.engine import cluster as engine_cluster
-from hansa.kube import resources
+from hansa.kube import errors, resources
 from hansa.kube.client import Client
 from hansa.kube.credentials import kubeconfig
 from hansa.nodes import controller, lower
 from hansa.nodes.pace import Timing
+from lower_things import container, pod
 from machinery import QUICK, Machine
 
+NODES, PODS, LEASES = resources.NODES, resources.PODS, resources.LEASES
+PLAIN = {"cpu": "64", "memory": "512Gi", "pods": "220"}  # what the lower cluster has
 AGENT = "hansa-virtual-nodes"  # how the process calls itself at the API servers
 BRISK = Timing(renew=0.5, report=3.0, pause=0.5, first_facts=3.0)
 
@@ -58,19 +63,75 @@ class Audit:
 
     def __init__(self, cluster):
         self._path = cluster.log("audit")
-        self._from = self._path.stat().st_size
+        self._offset, self._moment = self._path.stat().st_size, datetime.datetime.now(datetime.UTC)
 
     def requests(self):
         """Verb, resource and name of each, in order; watches are noted when they end."""
         with self._path.open("rb") as log:
-            log.seek(self._from)
+            log.seek(self._offset)
             lines = [line for line in log.read().splitlines(keepends=True) if line.endswith(b"\n")]
         entries = [msgspec.json.decode(line) for line in lines]
         return [
-            (entry["verb"], *_named(entry.get("objectRef", {}))) for entry in entries if entry.get("userAgent") == AGENT
+            (entry["verb"], *_named(entry.get("objectRef", {})))
+            for entry in entries
+            if entry.get("userAgent") == AGENT and self._is_new(entry)
         ]
+
+    def _is_new(self, entry):
+        """The log is written a while after a request is answered."""
+        return datetime.datetime.fromisoformat(entry["requestReceivedTimestamp"]) >= self._moment
 
 
 def _named(ref):
     resource = ref.get("resource", "")
     return (f"{resource}/{ref['subresource']}" if "subresource" in ref else resource), ref.get("name", "")
+
+
+async def gone(client, resource, one):
+    """Wait until an object is not there any more."""
+
+    async def is_gone():
+        with contextlib.suppress(errors.NotFound):
+            return (await client.get(resource, one.name, namespace=one.namespace)).uid != one.uid
+        return True
+
+    await eventually(is_gone)
+
+
+async def get(client, name):
+    """A node, or None."""
+    try:
+        return await client.get(NODES, name)
+    except errors.NotFound:
+        return None
+
+
+def ready(one):
+    """The condition Ready of a node."""
+    found = [c for c in one.status.get("conditions", ()) if c["type"] == "Ready"]
+    return found[0] if found else {}
+
+
+async def told(client, name, *, within=30.0, **allocatable):
+    """Wait until the node is ready and offers that."""
+    wanted = {key.replace("gpu", "example.com/gpu"): value for key, value in allocatable.items()}
+
+    async def tells():
+        one = await get(client, name)
+        assert one is not None, "there is no node"
+        assert ready(one).get("status") == "True", ready(one)
+        offered = one.status["allocatable"]
+        assert {key: offered.get(key) for key in wanted} == wanted, offered
+        return one
+
+    return await eventually(tells, within=within)
+
+
+def bound(name, on, **requests):
+    """A pod on a lower node that asks for that."""
+    return pod(name, on=on, phase="Pending", containers=[container(**requests)])
+
+
+async def cordon(client, name, *, is_cordoned=True):
+    """Let a node take no pods, or take them again."""
+    await client.patch(NODES, name, {"spec": {"unschedulable": is_cordoned or None}})
