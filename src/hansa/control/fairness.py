@@ -38,11 +38,11 @@ class Lanes(Generic[K]):
     ) -> None:
         self._group, self._weight, self._width, self._credit = group, weight, width, credit
         self._lanes: dict[Hashable, Lane[K]] = {}
+        self._working: dict[K, Lane[K]] = {}  # where a key came from: its group may be another one meanwhile
         self._line: list[tuple[float, int, Lane[K]]] = []
         self._sequence = itertools.count()
         self._now = 0.0
         self._waiting = 0
-        self._busy = 0
 
     def __len__(self) -> int:
         return self._waiting
@@ -74,18 +74,17 @@ class Lanes(Generic[K]):
         self._now = max(self._now, start)
         lane.start = start + 1 / self._weight(lane.group)
         lane.busy += 1
-        self._busy += 1
+        self._working[key] = lane
         self._waiting -= 1
         self._line_up(lane)
         return key
 
     def release(self, key: K) -> None:
         """The key is no longer in work."""
-        lane = self._lanes[self._group(key)]
+        lane = self._working.pop(key)
         lane.busy -= 1
-        self._busy -= 1
         self._line_up(lane)
-        if not self._busy and not self._waiting:
+        if not self._working and not self._waiting:
             # A new busy period owes nothing to the last one; and lanes of groups that are gone don't stay.
             self._lanes.clear()
             self._now = 0.0

@@ -102,6 +102,8 @@ class Queue(Generic[K]):
         """Take no more keys and hand out none: workers end when they have done what they hold."""
         self._is_closed = True
         self._delays.clear()
+        for end in self._end_gauges:
+            end()
         for getter in self._getters:
             if not getter.done():
                 getter.set_result(None)
@@ -144,10 +146,12 @@ class Queue(Generic[K]):
         self._latency = registry.histogram("hansa_queue_wait_seconds", "From add to a worker.", labels=of).of(name)
         self._work = registry.histogram("hansa_queue_work_seconds", "A worker's time on a key.", labels=of).of(name)
         depth = registry.gauge("hansa_queue_depth", "Keys that wait for a worker.", labels=["queue", "group"])
-        depth.read(lambda: {(name, str(group)): count for group, count in self._lanes.depths().items()})
         delayed = registry.gauge("hansa_queue_delayed", "Keys that come due later.", labels=of)
-        delayed.read(lambda: {(name,): len(self._delays)})
         working = registry.gauge("hansa_queue_working", "Keys that a worker holds.", labels=of)
-        working.read(lambda: {(name,): len(self._working)})
         oldest = registry.gauge("hansa_queue_longest_work_seconds", "The oldest work in hand.", labels=of)
-        oldest.read(lambda: {(name,): self._clock.now() - min(self._working.values(), default=self._clock.now())})
+        self._end_gauges = (
+            depth.read(lambda: {(name, str(group)): count for group, count in self._lanes.depths().items()}),
+            delayed.read(lambda: {(name,): len(self._delays)}),
+            working.read(lambda: {(name,): len(self._working)}),
+            oldest.read(lambda: {(name,): self._clock.now() - min(self._working.values(), default=self._clock.now())}),
+        )

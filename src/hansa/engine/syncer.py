@@ -4,7 +4,8 @@ The watches of both sides and the audit bring keys of upper objects; which kinds
 """
 
 import random as randomness
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
+from typing import NamedTuple
 
 from hansa.control import audit, controller, queue
 from hansa.engine import applier, lowers, views, waiting
@@ -18,7 +19,17 @@ from hansa.runtime import backoff, clock, errors, metrics, tasks
 
 RETRIES = backoff.Backoff(first=0.02, factor=4.0, most=60.0, jitter=0.2)
 AWAY = 1.0  # seconds until a server that gave no answer is asked again; its probe may stop us before
-SEVERAL = "several"  # the lane of keys that concern more than one lower cluster
+SEVERAL = "several"  # the lower cluster in the lane of keys that are about more than one
+
+
+class Lane(NamedTuple):
+    """What is served fairly: the way between an upper and a lower cluster, in both directions."""
+
+    upper: str
+    lower: str
+
+    def __str__(self) -> str:
+        return f"{self.upper} to {self.lower}"
 
 
 class Problematic(errors.HansaError):
@@ -46,9 +57,15 @@ class Syncer:
         period: float = 60.0,
     ) -> None:
         self._mode = mode
-        self._lanes: dict[Key, str] = {}
         self._queue: queue.Queue[Key] = queue.Queue(
-            mode.name, group=self._lane, retries=RETRIES, width=width, clock=clock, random=random, metrics=metrics
+            mode.name,
+            group=self._lane,
+            weight=self._weight,
+            retries=RETRIES,
+            width=width,
+            clock=clock,
+            random=random,
+            metrics=metrics,
         )
         self._waiting = waiting.Waiting(self._wake)
         self._views = views.Views(
@@ -122,11 +139,15 @@ class Syncer:
         if view is not None and (view.upper.trouble or view.concerned(key)):
             self._queue.add(key)
 
-    def _lane(self, key: Key) -> str:
-        # The queue asks when a key goes in and when it comes out, in turn. A pod can be bound in between, so the first
-        # answer is kept for the second.
-        if (lane := self._lanes.pop(key, None)) is None:
-            view = self._views.get(key.cluster)
-            concerned = view.concerned(key) if view else ()
-            lane = self._lanes[key] = concerned[0] if len(concerned) == 1 else SEVERAL
-        return lane
+    def _lane(self, key: Key) -> Lane:
+        view = self._views.get(key.cluster)
+        concerned = view.concerned(key) if view else ()
+        return Lane(key.cluster, concerned[0] if len(concerned) == 1 else SEVERAL)
+
+    def _weight(self, lane: Hashable) -> float:
+        """A route's own; what goes along several has that of the heaviest."""
+        if not isinstance(lane, Lane) or (view := self._views.get(lane.upper)) is None:
+            return 1.0
+        if (route := view.routes.get(lane.lower)) is not None:
+            return route.weight
+        return max((route.weight for route in view.routes.values()), default=1.0)

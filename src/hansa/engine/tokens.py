@@ -58,6 +58,10 @@ class Tokens:
         """Keep tokens fresh until cancelled."""
         await self._controller.run()
 
+    def close(self) -> None:
+        """Nobody needs tokens any more."""
+        self._queue.close()
+
     def needed_by(self, pod: Object) -> Iterator[Name]:
         """The Secrets with the tokens that a pod wants."""
         for token in references.of_pod(pod).tokens:

@@ -84,10 +84,12 @@ class Views:
     async def _follow_upper(self, cluster: Cluster) -> None:
         upper_id = await cluster.identify()
         scopes = [informer.Scope(rule.resource, labels=rule.watched) for rule in self._mode.rules.values()]
-        async with side.opened(cluster, scopes) as upper, self._supervised() as supervisor:
+        async with contextlib.AsyncExitStack() as stack:
+            upper = await stack.enter_async_context(side.opened(cluster, scopes))
+            supervisor = await stack.enter_async_context(self._supervised())
             view = View(upper, upper_id, self._mode, waiting=self._waiting)
             if self._mode.rules.keys() >= TOKENS_NEED:
-                view.tokens = self._tokens(view)
+                view.tokens = stack.enter_context(contextlib.closing(self._tokens(view)))
                 supervisor.start(f"tokens of {view.name}", view.tokens.run)
             with self._entered(view, supervisor):
                 await tending.tend(

@@ -120,3 +120,17 @@ def test_nothing_remains_of_groups_after_an_idle_moment():
         queue.push((f"tenant-{number}", 0))
     serve(queue, 1000)
     assert queue._lanes == {}
+
+
+def test_a_key_whose_group_changes_while_it_is_in_work_is_released_where_it_was_taken():
+    groups = {"key": "a"}
+    queue = fairness.Lanes(groups.__getitem__, lambda _: 1.0, width=1, credit=CREDIT)
+    queue.push("key")
+    assert queue.pop() == "key"
+    groups["key"] = "b"
+    queue.release("key")
+    queue.push("key")
+    assert queue.depths() == {"b": 1}
+    assert queue.pop() == "key"
+    queue.release("key")
+    assert not queue.is_ready

@@ -230,3 +230,14 @@ def test_depth_waiting_and_work_are_measured():
     assert 'hansa_queue_longest_work_seconds{queue="test"} 2' in running
     assert 'hansa_queue_wait_seconds_sum{queue="test"} 3' in after
     assert 'hansa_queue_work_seconds_sum{queue="test"} 2' in after
+
+
+def test_a_queue_that_is_closed_is_no_longer_measured():
+    async def main(world):
+        keys = make(world)
+        keys.add(("a", 1))
+        assert 'hansa_queue_depth{queue="test",group="a"} 1' in world.metrics.text()
+        keys.close()
+        assert "hansa_queue_depth{" not in world.metrics.text()
+
+    simulation.run(main)
