@@ -28,7 +28,7 @@ def service(obj: Object, link: Link) -> Object:
     if kept.get("type") == "LoadBalancer":
         kept["type"] = "ClusterIP"
     if "ports" in kept:
-        kept["ports"] = _without_node_ports(kept["ports"])
+        kept["ports"] = without_node_ports(kept["ports"])
     if spec.get("clusterIP") == _HEADLESS:
         kept["clusterIP"] = _HEADLESS
     return obj.with_fields(spec=kept | _families(spec, settings.of(link).ip_families))
@@ -36,11 +36,16 @@ def service(obj: Object, link: Link) -> Object:
 
 def service_patches(lower: Object, wanted: Object) -> Iterable[Part]:
     """What follows: labels, annotations, and the kept fields. What was allotted below stays."""
+    yield from patches(lower, wanted, fields=_KEPT)
+
+
+def patches(lower: Object, wanted: Object, *, fields: Iterable[str]) -> Iterable[Part]:
+    """Labels, annotations and these fields of the spec follow; node ports, and what is not named, stay."""
     have, want = lower.spec, wanted.spec
-    there = {name: have[name] for name in _KEPT if name in have}
-    asked = {name: want[name] for name in _KEPT if name in want}
+    there = {name: have[name] for name in fields if name in have}
+    asked = {name: want[name] for name in fields if name in want}
     if "ports" in there:
-        there["ports"] = _without_node_ports(there["ports"])
+        there["ports"] = without_node_ports(there["ports"])
     spec = diff.merge_patch(there, asked)
     # An address, or that there is none, can only be changed together with this type.
     if spec.get("type") == "ExternalName":
@@ -61,7 +66,8 @@ endpoint_slice_patches: Final = mode.patches_of("endpoints", "ports")
 _TOLD: Final = frozenset({"addresses", "conditions", "hostname"})
 
 
-def _without_node_ports(ports: Iterable[Spec]) -> list[Spec]:
+def without_node_ports(ports: Iterable[Spec]) -> list[Spec]:
+    """Ports as a user writes them: which port of the nodes stands for one is each cluster's own."""
     return [{name: value for name, value in port.items() if name != "nodePort"} for port in ports]
 
 

@@ -36,7 +36,7 @@ def claim(obj: Object, _link: Link) -> Object:
     """As above, less what binding noted there."""
     # The name of its volume stays. Volumes have one name on both sides, and a claim that has a volume must not get
     # another one, even if it has to be made anew.
-    return _without_notes(obj)
+    return without_notes(obj)
 
 
 def claim_patches(lower: Object, wanted: Object) -> Iterable[Part]:
@@ -75,7 +75,7 @@ def volume(obj: Object, link: Link) -> Object:
         "persistentVolumeReclaimPolicy": "Retain",
     }
     labels = {name: value for name, value in obj.labels.items() if name not in _PLACES}
-    return _without_notes(obj).with_metadata(labels=labels).with_fields(spec=spec)
+    return without_notes(obj).with_metadata(labels=labels).with_fields(spec=spec)
 
 
 def volume_patches(upper: Object, wanted: Object) -> Iterable[Part]:
@@ -85,7 +85,8 @@ def volume_patches(upper: Object, wanted: Object) -> Iterable[Part]:
         yield Part(patch)
 
 
-def _without_notes(obj: Object) -> Object:
+def without_notes(obj: Object) -> Object:
+    """Without what binding noted on it."""
     annotations = {k: v for k, v in obj.annotations.items() if not k.startswith(_NOTES_OF_BINDING)}
     return obj.with_metadata(annotations=annotations)
 

@@ -14,6 +14,7 @@ DOWN: Final = (
     labels.mark_virtual,
     spec.on_spec(
         fields.drop_node_fields,
+        fields.drop_readiness_gates,
         fields.choose_scheduler,
         fields.choose_priority_class,
         constraints.restore_constraints,

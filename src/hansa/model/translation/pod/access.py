@@ -8,7 +8,7 @@ from hansa.kube.objects import Object
 from hansa.model.pair import Link
 from hansa.model.references import DEFAULT_ACCOUNT, DEFAULT_LIFETIME, Token
 from hansa.model.translation import names, settings
-from hansa.model.translation.pod.spec import Spec, with_containers, with_volumes
+from hansa.model.translation.pod.spec import Spec, with_containers, with_variables, with_volumes
 
 _HOST: Final = "KUBERNETES_SERVICE_HOST"
 _PORTS: Final = ("KUBERNETES_SERVICE_PORT", "KUBERNETES_SERVICE_PORT_HTTPS")
@@ -55,15 +55,12 @@ def point_to_upper_api(spec: Spec, _pod: Object, link: Link) -> Spec:
     known = settings.of(link)
     if not known.api_host:
         return spec
-    told = {_HOST: known.api_host} | dict.fromkeys(_PORTS, known.api_port)
+    return with_variables(spec, api_variables(known.api_host, known.api_port))
 
-    def container(one: Spec) -> Spec:
-        env = one.get("env") or []
-        own = {variable["name"] for variable in env}
-        # First, since a variable can only use those before it.
-        return one | {"env": [{"name": n, "value": v} for n, v in told.items() if n not in own] + env}
 
-    return with_containers(spec, container)
+def api_variables(host: str, port: str) -> dict[str, str]:
+    """The variables that clients find an API server by."""
+    return {_HOST: host} | dict.fromkeys(_PORTS, port)
 
 
 def _with_sources(spec: Spec, change: Callable[[Spec], Spec]) -> Spec:

@@ -8,14 +8,21 @@ from hansa.model.translation import settings
 from hansa.model.translation.pod.spec import Spec
 
 # The node is the lower scheduler's choice. Priority and overhead are numbers that admission took from a class above:
-# admission below refuses a number that its own class does not have. A readiness gate is opened above, by whoever
-# asked for it, so it cannot hold back the lower pod; `status` counts it in on the way up.
-_SET_ABOVE: Final = frozenset({"nodeName", "priority", "preemptionPolicy", "overhead", "readinessGates"})
+# admission below refuses a number that its own class does not have.
+_SET_ABOVE: Final = frozenset({"nodeName", "priority", "preemptionPolicy", "overhead"})
 
 
 def drop_node_fields(spec: Spec, _pod: Object, _link: Link) -> Spec:
     """Drop what the upper cluster's scheduler and admission decided."""
     return {name: value for name, value in spec.items() if name not in _SET_ABOVE}
+
+
+def drop_readiness_gates(spec: Spec, _pod: Object, _link: Link) -> Spec:
+    """A gate is opened above, by whoever asked for it, so it cannot hold back the lower pod.
+
+    `status` counts it in on the way up.
+    """
+    return {name: value for name, value in spec.items() if name != "readinessGates"}
 
 
 def choose_scheduler(spec: Spec, _pod: Object, link: Link) -> Spec:

@@ -1,5 +1,6 @@
 """How a pod wants to lie to other pods: spread over the lower cluster, near some of them, away from others."""
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from hansa.kube.objects import Object
@@ -16,18 +17,23 @@ def settle_label_keys(spec: Spec, _pod: Object, _link: Link) -> Spec:
     changed: Spec = {}
     if spread := spec.get("topologySpreadConstraints"):
         changed["topologySpreadConstraints"] = [_settled(one) for one in spread]
+    return with_terms(spec | changed, _settled)
+
+
+def with_terms(spec: Spec, change: Callable[[Spec], Spec]) -> Spec:
+    """The spec with every term about other pods changed, required or preferred, near or away from them."""
+
+    def terms(affinity: Spec) -> Spec:
+        required = [change(one) for one in affinity.get(_REQUIRED) or ()]
+        preferred = [
+            one | {"podAffinityTerm": change(one.get("podAffinityTerm") or {})}
+            for one in affinity.get(_PREFERRED) or ()
+        ]
+        return affinity | ({_REQUIRED: required} if required else {}) | ({_PREFERRED: preferred} if preferred else {})
+
     affinity = spec.get("affinity") or {}
-    if pods := {name: _affinity(affinity[name]) for name in ("podAffinity", "podAntiAffinity") if affinity.get(name)}:
-        changed["affinity"] = affinity | pods
-    return spec | changed
-
-
-def _affinity(affinity: Spec) -> Spec:
-    required = [_settled(one) for one in affinity.get(_REQUIRED) or ()]
-    preferred = [
-        one | {"podAffinityTerm": _settled(one.get("podAffinityTerm") or {})} for one in affinity.get(_PREFERRED) or ()
-    ]
-    return affinity | ({_REQUIRED: required} if required else {}) | ({_PREFERRED: preferred} if preferred else {})
+    pods = {name: terms(affinity[name]) for name in ("podAffinity", "podAntiAffinity") if affinity.get(name)}
+    return spec | {"affinity": affinity | pods} if pods else spec
 
 
 def _settled(term: Spec) -> Spec:

@@ -1,6 +1,6 @@
 """Steps on a pod's spec, run one after the other on one decoded copy: decoding it once for each would cost most."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from hansa.kube.objects import Object
@@ -32,3 +32,15 @@ def with_containers(spec: Spec, change: Callable[[Spec], Spec]) -> Spec:
 def with_volumes(spec: Spec, change: Callable[[Spec], Spec]) -> Spec:
     """The spec with every volume changed."""
     return spec | {"volumes": [change(one) for one in spec["volumes"]]} if spec.get("volumes") else spec
+
+
+def with_variables(spec: Spec, told: Mapping[str, str]) -> Spec:
+    """The spec with these environment variables in every container; a pod's own of that name win."""
+
+    def container(one: Spec) -> Spec:
+        env = one.get("env") or []
+        own = {variable["name"] for variable in env}
+        # First, since a variable can only use those before it.
+        return one | {"env": [{"name": n, "value": v} for n, v in told.items() if n not in own] + env}
+
+    return with_containers(spec, container) if told else spec

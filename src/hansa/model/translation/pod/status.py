@@ -34,9 +34,9 @@ def up_patches(upper: Object, lower: Object, _link: Link) -> Iterable[Part]:
     if have.get("phase") in _FINISHED and told.get("phase") not in _FINISHED:
         return  # what is finished does not run again, whatever is there under its name
     status = diff.merge_patch(_chosen(have), _chosen(told))
-    before = _plain(have.get("conditions") or ())
-    after = _conditions(before, _plain(told.get("conditions") or ()), _gates(upper))
-    if _timeless(before) != _timeless(after):
+    before = plain(have.get("conditions") or ())
+    after = _conditions(before, plain(told.get("conditions") or ()), gates(upper), hidden=gates(lower))
+    if timeless(before) != timeless(after):
         status["conditions"] = after
     if not status:
         return
@@ -50,12 +50,12 @@ def _chosen(status: Mapping[str, Any]) -> dict[str, Any]:
     return {name: status[name] for name in _FIELDS if name in status}
 
 
-def _plain(conditions: Iterable[Condition]) -> list[Condition]:
+def plain(conditions: Iterable[Condition]) -> list[Condition]:
     """Without the generations that they were seen at: each side counts its own, and the upper one keeps what it has."""
     return [{name: value for name, value in one.items() if name != "observedGeneration"} for one in conditions]
 
 
-def _timeless(conditions: Iterable[Condition]) -> dict[str, Condition]:
+def timeless(conditions: Iterable[Condition]) -> dict[str, Condition]:
     """What conditions say, but not since when: both sides scheduled the pod, and the moment is not worth a write."""
     return {
         one["type"]: {name: value for name, value in one.items() if name not in ("lastProbeTime", "lastTransitionTime")}
@@ -67,8 +67,14 @@ def _by_type(conditions: Iterable[Condition]) -> dict[str, Condition]:
     return {one["type"]: one for one in conditions}
 
 
-def _conditions(upper: Iterable[Condition], lower: list[Condition], gates: Iterable[str]) -> list[Condition]:
-    """The lower pod's conditions, and those of the upper one that others set."""
+def _conditions(
+    upper: Iterable[Condition], lower: list[Condition], gates: Iterable[str], *, hidden: Iterable[str]
+) -> list[Condition]:
+    """The lower pod's conditions, and those of the upper one that others set.
+
+    A gate's condition belongs to the side that asked for the gate: those of the lower pod are not told.
+    """
+    lower = [one for one in lower if one["type"] not in (*gates, *hidden)]
     told = {one["type"] for one in lower} | _KUBELET
     own = [one for one in upper if one["type"] not in told]
     closed = [gate for gate in gates if _by_type(own).get(gate, {}).get("status") != "True"]
@@ -91,7 +97,8 @@ class _Gates(msgspec.Struct, gc=False, rename="camel"):
     readiness_gates: tuple[_Gate, ...] | None = None
 
 
-def _gates(upper: Object) -> list[str]:
-    if b'"readinessGates"' not in upper.raw("spec"):
+def gates(pod: Object) -> list[str]:
+    """The types of the conditions that a pod's readiness waits for, besides its containers."""
+    if b'"readinessGates"' not in pod.raw("spec"):
         return []
-    return [gate.condition_type for gate in upper.decode("spec", _Gates).readiness_gates or ()]
+    return [gate.condition_type for gate in pod.decode("spec", _Gates).readiness_gates or ()]
