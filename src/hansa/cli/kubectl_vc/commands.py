@@ -17,12 +17,11 @@ from hansa.cli.kubectl_vc import reaching, waiting
 from hansa.kube import errors
 from hansa.kube.client import Client
 from hansa.kube.objects import Key, Object
-from hansa.local import files
+from hansa.model import keys
 from hansa.runtime.errors import HansaError
 from hansa.tenancy import api, credentials
 
 SERVICE_TYPES = ("NodePort", "LoadBalancer", "ClusterIP")
-READY_FOR_UPGRADE = f"{api.GROUP}/ready-for-upgrade"  # label: the manager may bring it to what its version says now
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +82,7 @@ class Commands:
 
     async def upgrade(self, key: Key, version: str) -> None:
         """Bring a control plane to another ClusterVersion, or to what its own one says now."""
-        patch: dict[str, Any] = {"metadata": {"labels": {READY_FOR_UPGRADE: "true"}}}
+        patch: dict[str, Any] = {"metadata": {"labels": {keys.READY_FOR_UPGRADE: "true"}}}
         if version:
             await self._version(version)
             patch["spec"] = {"clusterVersionName": version}
@@ -93,8 +92,7 @@ class Commands:
 
     async def _write(self, vc: api.VirtualCluster, output: Path) -> None:
         config = await self._config(vc)
-        files.write(output, _dump(config))
-        output.chmod(0o600)  # also where the file was there already, the same but for its mode
+        _write(output, _dump(config))
         tell(f"{output} leads to {reaching.server_of(config)}")
 
     async def _config(self, vc: api.VirtualCluster) -> dict[str, Any]:
@@ -158,6 +156,21 @@ def _differing(one: dict[str, Any], other: dict[str, Any]) -> set[str]:
 
 def _dump(config: dict[str, Any]) -> str:
     return yaml.safe_dump(config, sort_keys=False)
+
+
+def _write(path: Path, text: str) -> None:
+    """Replace a file in one step: nobody else may read it, and nobody ever sees half of it."""
+    try:
+        with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}.", delete=False) as draft:
+            try:
+                draft.write(text)
+                draft.flush()
+                Path(draft.name).replace(path)
+            except BaseException:
+                Path(draft.name).unlink()
+                raise
+    except OSError as error:
+        raise HansaError(f"cannot write {path}: {error.strerror}") from None
 
 
 @contextlib.contextmanager

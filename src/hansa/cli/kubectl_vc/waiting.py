@@ -8,6 +8,7 @@ from hansa.kube import errors, resources, watching
 from hansa.kube.client import Client
 from hansa.kube.objects import Key, Object
 from hansa.kube.resource import Resource
+from hansa.model import keys
 from hansa.runtime import tasks
 from hansa.runtime.errors import HansaError
 from hansa.tenancy import api, statefulset
@@ -110,7 +111,8 @@ def is_settled(vc: api.VirtualCluster) -> bool:
     """Whether the control plane serves, and the manager has nothing more to do for the spec as it is."""
     ready = vc.condition(api.ConditionType.READY)
     is_seen = ready is None or ready.observed_generation in (0, vc.object.metadata.generation)
-    return vc.status.phase == api.Phase.RUNNING and not vc.is_leaving and is_seen
+    is_asked = vc.object.labels.get(keys.READY_FOR_UPGRADE) == "true"
+    return vc.status.phase == api.Phase.RUNNING and is_seen and not is_asked and not vc.is_leaving
 
 
 def trouble(vc: api.VirtualCluster) -> str:
