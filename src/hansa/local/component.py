@@ -1,7 +1,7 @@
 """Brings one process to the state that its command line describes, and waits until it serves."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -47,13 +47,14 @@ async def ensure(
     current: Process | None,
     log: Path,
     netns: str | None = None,
+    env: Mapping[str, str] | None = None,
 ) -> Process:
     """Start the process; one that runs with the same command line stays, one with another goes first."""
     if current is not None:
         if current.argv == tuple(argv):
             return current
         await current.stop()
-    return process.spawn(identity, argv, log=log, netns=netns)
+    return process.spawn(identity, argv, log=log, netns=netns, env=env)
 
 
 async def serving(started: Process, probe: Callable[[], Awaitable[bool]], *, log: Path) -> None:

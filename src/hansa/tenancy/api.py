@@ -3,7 +3,6 @@
 What the API server checks stands in `crds/`; these values are for reading. Writing a status is `status`' matter.
 """
 
-import hashlib
 import ipaddress
 from enum import StrEnum
 from typing import Any
@@ -12,6 +11,7 @@ import msgspec
 
 from hansa.kube.objects import Key, Object
 from hansa.kube.resource import Resource
+from hansa.model import naming
 from hansa.runtime.errors import HansaError
 
 GROUP, VERSION = "tenancy.x-k8s.io", "v1alpha1"
@@ -20,7 +20,6 @@ CLUSTER_VERSIONS = Resource(GROUP, VERSION, "clusterversions", kind="ClusterVers
 
 DEFAULT_DOMAIN = "cluster.local"
 DEFAULT_EXPIRE_DAYS = 365
-LONGEST_NAMESPACE = 63
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -196,8 +195,8 @@ def cluster_version(obj: Object) -> ClusterVersion:
 
 
 def root_namespace(key: Key, uid: str) -> str:
-    """The name of the root namespace of a VirtualCluster that has none yet."""
-    return f"{key.namespace}-{hashlib.sha256(uid.encode()).hexdigest()[:6]}-{key.name}"
+    """The root namespace of a VirtualCluster that has none yet."""
+    return naming.root_namespace(key.namespace, key.name, uid=uid)
 
 
 def network(text: str) -> Network:

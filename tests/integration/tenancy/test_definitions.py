@@ -47,7 +47,7 @@ async def test_nonsense_is_refused_with_the_field_that_is_wrong(meta, home, spec
         await meta.create(VIRTUAL_CLUSTERS, tenants.virtual_cluster("bad", home, **spec), dry_run=True)
 
 
-@pytest.mark.parametrize("name", ["a.dotted.name", "x" * 55])
+@pytest.mark.parametrize("name", ["a.dotted.name", "x" * 64])
 async def test_a_name_that_no_namespace_could_bear_is_refused(meta, home, name):
     with pytest.raises(errors.Invalid, match="part of a namespace"):
         await meta.create(VIRTUAL_CLUSTERS, tenants.virtual_cluster(name, home), dry_run=True)

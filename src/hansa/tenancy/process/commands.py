@@ -1,0 +1,156 @@
+"""The command lines of a tenant's control plane. Pure: nothing is started or written.
+
+An idle tenant must be cheap: what is off here, and what that saves, stands in docs/performance.md.
+"""
+
+import ipaddress
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from hansa.local import components
+from hansa.tenancy import pki
+from hansa.tenancy.process import flags
+from hansa.tenancy.process.folder import Folder
+from hansa.tenancy.provisioning import Order
+
+# Nodes, volumes and load balancers are the super cluster's: these controllers would have nothing to do, or harm.
+IDLE_CONTROLLERS = (
+    "cloud-node-lifecycle-controller",
+    "device-taint-eviction-controller",
+    "legacy-serviceaccount-token-cleaner-controller",
+    "node-ipam-controller",
+    "node-lifecycle-controller",
+    "node-route-controller",
+    "persistentvolume-attach-detach-controller",
+    "persistentvolume-expander-controller",
+    "podcertificaterequest-cleaner-controller",
+    "resourceclaim-controller",
+    "service-lb-controller",
+    "storage-version-migrator-controller",
+    "storageversion-garbage-collector-controller",
+    "taint-eviction-controller",
+    "ttl-controller",
+    "volumeattributesclass-protection-controller",
+)
+# Memory is what limits the number of tenants: the collector runs more often, for a little more time.
+ENVIRONMENT = {
+    components.APISERVER: {"GOGC": "40"},
+    components.CONTROLLERS: {"GOGC": "40"},
+    components.ETCD: {"GOGC": "40"},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """The etcd that an API server keeps everything in."""
+
+    server: str
+    prefix: str = "/registry"
+    ca: Path | None = None
+    certificate: Path | None = None
+    key: Path | None = None
+
+    def flags(self) -> dict[str, str]:
+        """How the API server finds it."""
+        found = {"etcd-servers": self.server, "etcd-prefix": self.prefix}
+        for name, path in (("etcd-cafile", self.ca), ("etcd-certfile", self.certificate), ("etcd-keyfile", self.key)):
+            if path is not None:
+                found[name] = str(path)
+        if self.ca is not None:
+            # A tenant may not compact what it shares with others; that etcd does so by itself.
+            found["etcd-compaction-interval"] = "0"
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Commands:
+    """The command lines of one control plane."""
+
+    order: Order
+    folder: Folder
+    store: Store
+    address: str
+    port: int
+    binaries: Mapping[str, Path]
+    known: Mapping[str, frozenset[str]]
+
+    def apiserver(self) -> list[str]:
+        """The API server."""
+        ours, defaults = self._place_of_apiserver(), APISERVER_DEFAULTS
+        return self._argv(components.APISERVER, ours, defaults, self.order.version.spec.api_server.container)
+
+    def controllers(self) -> list[str]:
+        """The controller-manager."""
+        bundle = self.order.version.spec.controller_manager
+        ours = self._place_of_controllers()
+        return self._argv(components.CONTROLLERS, ours, CONTROLLER_DEFAULTS, bundle.container if bundle else {})
+
+    def _argv(
+        self, component: str, ours: Mapping[str, str], defaults: Mapping[str, str], container: Mapping[str, object]
+    ) -> list[str]:
+        asked = flags.of(container, known=self.known[component], ours=ours)
+        return [str(self.binaries[component]), *flags.argv({**defaults, **asked, **ours})]
+
+    def _place_of_apiserver(self) -> dict[str, str]:
+        crt, key = self.folder.certificate, self.folder.key
+        is_loopback = ipaddress.ip_address(self.address).is_loopback
+        return {
+            "bind-address": self.address,
+            "advertise-address": self.address,
+            "secure-port": str(self.port),
+            # An endpoint on loopback is refused, and one elsewhere would lead nowhere.
+            "endpoint-reconciler-type": "none" if is_loopback else "lease",
+            "apiserver-count": "1",
+            **self.store.flags(),
+            "service-cluster-ip-range": str(self.order.services),
+            "client-ca-file": str(crt(pki.ROOT)),
+            "tls-cert-file": str(crt(pki.APISERVER)),
+            "tls-private-key-file": str(key(pki.APISERVER)),
+            "kubelet-client-certificate": str(crt(pki.APISERVER)),
+            "kubelet-client-key": str(key(pki.APISERVER)),
+            "service-account-issuer": f"https://kubernetes.default.svc.{self.order.vc.domain}",
+            "service-account-key-file": str(crt(pki.SERVICE_ACCOUNTS)),
+            "service-account-signing-key-file": str(key(pki.SERVICE_ACCOUNTS)),
+            "requestheader-client-ca-file": str(crt(pki.ROOT)),
+            "requestheader-allowed-names": "front-proxy-client",
+            "requestheader-username-headers": "X-Remote-User",
+            "requestheader-group-headers": "X-Remote-Group",
+            "requestheader-extra-headers-prefix": "X-Remote-Extra-",
+            "proxy-client-cert-file": str(crt(pki.FRONT_PROXY)),
+            "proxy-client-key-file": str(key(pki.FRONT_PROXY)),
+        }
+
+    def _place_of_controllers(self) -> dict[str, str]:
+        return {
+            "kubeconfig": str(self.folder.kubeconfig),
+            "bind-address": self.address,
+            # Nobody asks it: whether it works is seen by what it does, and a server would cost as much as a controller.
+            "secure-port": "0",
+            "leader-elect": "false",
+            "allocate-node-cidrs": "false",
+            "service-cluster-ip-range": str(self.order.services),
+            "root-ca-file": str(self.folder.certificate(pki.ROOT)),
+            "service-account-private-key-file": str(self.folder.key(pki.SERVICE_ACCOUNTS)),
+            "cluster-signing-cert-file": str(self.folder.certificate(pki.ROOT)),
+            "cluster-signing-key-file": str(self.folder.key(pki.ROOT)),
+        }
+
+
+# What a ClusterVersion may say otherwise.
+APISERVER_DEFAULTS = {
+    "authorization-mode": "Node,RBAC",
+    "enable-admission-plugins": "NodeRestriction",
+    "enable-bootstrap-token-auth": "true",
+    "allow-privileged": "true",
+    "kubelet-preferred-address-types": "InternalIP",
+    # No kube-proxy runs beside an API server, so it must find the pods behind a service itself.
+    "enable-aggregator-routing": "true",
+    "enable-priority-and-fairness": "false",
+    "profiling": "false",
+}
+CONTROLLER_DEFAULTS = {
+    "controllers": ",".join(["*", *(f"-{name}" for name in IDLE_CONTROLLERS)]),
+    "use-service-account-credentials": "true",
+    "profiling": "false",
+}

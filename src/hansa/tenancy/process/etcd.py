@@ -1,0 +1,194 @@
+"""Where tenants keep what they have: an etcd for each, or one for all in which nobody reads another's keys."""
+
+import contextlib
+import secrets
+import shutil
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Protocol
+
+from hansa.kube import certificates
+from hansa.kube.certificates import KeyPair, Subject
+from hansa.local import component, components, files, ports
+from hansa.local.process import Identity, Process
+from hansa.tenancy.process.commands import ENVIRONMENT, Store
+from hansa.tenancy.process.etcd_api import READ_WRITE, ROOT, DoneBefore, EtcdApi, prefix_range
+from hansa.tenancy.process.folder import Folder
+
+Running = Mapping[tuple[str, str], Process]
+COMPACTION = "5m"
+
+
+class Etcd(Protocol):
+    """How control planes get a store."""
+
+    async def ensure(self, tenant: Folder, binary: Path, running: Running) -> tuple[Store, Process]:
+        """Start it unless it runs, and let the tenant in."""
+
+    async def forget(self, tenant: Folder, running: Running) -> None:
+        """Remove everything that a tenant kept; its own process is ended by others."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnEtcd:
+    """An etcd for each tenant, on a Unix socket in the tenant's folder."""
+
+    state: Path
+    is_fast: bool = False
+
+    async def ensure(self, tenant: Folder, binary: Path, running: Running) -> tuple[Store, Process]:
+        """Start it, or take the one that runs."""
+        tenant.etcd.mkdir(mode=0o700, parents=True, exist_ok=True)
+        socket, log = tenant.etcd / "client.sock", tenant.log(components.ETCD)
+        current = running.get((tenant.id, components.ETCD))
+        if current is None:
+            socket.unlink(missing_ok=True)
+        started = await component.ensure(
+            Identity(self.state, tenant.id, components.ETCD),
+            components.etcd_argv(binary, tenant.etcd, is_fast=self.is_fast),
+            current=current,
+            log=log,
+            env=ENVIRONMENT[components.ETCD],
+        )
+        await component.serving(started, EtcdApi(socket).is_healthy, log=log)
+        return Store(f"unix://{socket}"), started
+
+    async def forget(self, tenant: Folder, running: Running) -> None:
+        """It goes with the tenant's folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class SharedEtcd:
+    """One etcd for all tenants. Each has a user, known by a certificate, that may touch keys below its prefix only."""
+
+    state: Path
+    is_fast: bool = False
+
+    @property
+    def folder(self) -> Path:
+        """Where it lies."""
+        return self.state / "etcd"
+
+    async def ensure(self, tenant: Folder, binary: Path, running: Running) -> tuple[Store, Process]:
+        """Start it, or take the one that runs, and make the tenant's user."""
+        async with files.lock(self.state / "locks" / "etcd", deadline=component.START_SECONDS):
+            started = await self._start(binary, running.get(("", components.ETCD)))
+            pair = self._issue(tenant.path / "pki", "etcd-client", Subject(tenant.id))
+            marker = tenant.path / "etcd-user"
+            if not marker.exists():
+                await self._let_in(tenant.id)
+                files.write(marker, tenant.id)
+        store = Store(self._url, f"/{tenant.id}", self.folder / "pki" / "ca.crt", *pair)
+        return store, started
+
+    async def forget(self, tenant: Folder, running: Running) -> None:
+        """Remove a tenant's keys and its user; the last one takes the whole etcd along."""
+        if ("", components.ETCD) not in running:
+            return
+        async with files.lock(self.state / "locks" / "etcd", deadline=component.START_SECONDS):
+            api, token = await self._login()
+            await api.post("kv/deleterange", prefix_range(f"/{tenant.id}/"), token=token)
+            for path, body in (("auth/user/delete", {"name": tenant.id}), ("auth/role/delete", {"role": tenant.id})):
+                with contextlib.suppress(DoneBefore):  # it was done before
+                    await api.post(path, body, token=token)
+
+    async def end(self, running: Running) -> None:
+        """End it when no tenant is left, and remove its data."""
+        if (process := running.get(("", components.ETCD))) is not None:
+            await process.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    @property
+    def _url(self) -> str:
+        return f"https://{ports.LOOPBACK}:{(self.folder / 'port').read_text()}"
+
+    async def _start(self, binary: Path, current: Process | None) -> Process:
+        now = datetime.now(UTC)
+        server = Subject("etcd", names=("localhost", ports.LOOPBACK), is_both=True)
+        if not (self.folder / "pki" / "ca.crt").exists():
+            _write_pair(self.folder / "pki", "ca", certificates.authority("hansa-tenants-etcd", now))
+        certificate, key = self._issue(self.folder / "pki", "server", server)
+        self._issue(self.folder / "pki", "admin", Subject(ROOT))
+        if not (self.folder / "port").exists():
+            [port] = ports.choose(1, taken=(), seed=str(self.folder))
+            files.write(self.folder / "port", str(port))
+        files.write(self.folder / "password", self._password())
+        log = self.folder / "etcd.log"
+        argv = [
+            word
+            for word in components.etcd_argv(binary, self.folder, is_fast=self.is_fast)
+            if not word.startswith(("--listen-client-urls", "--advertise-client-urls"))
+        ]
+        argv += [
+            f"--listen-client-urls={self._url}",
+            f"--advertise-client-urls={self._url}",
+            f"--cert-file={certificate}",
+            f"--key-file={key}",
+            f"--trusted-ca-file={self.folder / 'pki' / 'ca.crt'}",
+            "--client-cert-auth",
+            "--auto-compaction-mode=periodic",
+            f"--auto-compaction-retention={COMPACTION}",
+        ]
+        identity = Identity(self.state, "", components.ETCD)
+        started = await component.ensure(identity, argv, current=current, log=log, env=ENVIRONMENT[components.ETCD])
+        await component.serving(started, self._api().is_healthy, log=log)
+        if not (self.folder / "locked").exists():
+            await self._lock_up()
+            files.write(self.folder / "locked", "")
+        return started
+
+    async def _lock_up(self) -> None:
+        """Switch authentication on. Until then only root's certificate is there, so nobody else could come in."""
+        api = self._api()
+        if (await api.post("auth/status", {})).get("enabled"):
+            return
+        for path, body in (
+            ("auth/user/add", {"name": ROOT, "password": self._password()}),
+            ("auth/role/add", {"name": ROOT}),
+            ("auth/user/grant", {"user": ROOT, "role": ROOT}),
+        ):
+            with contextlib.suppress(DoneBefore):  # a crash came after it
+                await api.post(path, body)
+        await api.post("auth/enable", {})
+
+    async def _let_in(self, tenant: str) -> None:
+        api, token = await self._login()
+        permission = {"permType": READ_WRITE, **prefix_range(f"/{tenant}/")}
+        for path, body in (
+            ("auth/role/add", {"name": tenant}),
+            ("auth/role/grant", {"name": tenant, "perm": permission}),
+            ("auth/user/add", {"name": tenant, "options": {"no_password": True}}),
+            ("auth/user/grant", {"user": tenant, "role": tenant}),
+        ):
+            with contextlib.suppress(DoneBefore):
+                await api.post(path, body, token=token)
+
+    async def _login(self) -> tuple[EtcdApi, str]:
+        api = self._api()
+        return api, await api.login(self._password())
+
+    def _api(self) -> EtcdApi:
+        pki = self.folder / "pki"
+        context = ssl.create_default_context(cafile=pki / "ca.crt")
+        context.load_cert_chain(pki / "admin.crt", pki / "admin.key")
+        return EtcdApi(url=self._url, tls=context)
+
+    def _password(self) -> str:
+        path = self.folder / "password"
+        return path.read_text() if path.exists() else secrets.token_urlsafe(32)
+
+    def _issue(self, folder: Path, name: str, subject: Subject) -> tuple[Path, Path]:
+        if not (folder / f"{name}.crt").exists():
+            pki = self.folder / "pki"
+            ca = KeyPair((pki / "ca.crt").read_bytes(), (pki / "ca.key").read_bytes())
+            _write_pair(folder, name, certificates.issue(ca, subject, datetime.now(UTC)))
+        return folder / f"{name}.crt", folder / f"{name}.key"
+
+
+def _write_pair(folder: Path, name: str, pair: KeyPair) -> None:
+    # The certificate is written last: where it is, its key is.
+    files.write(folder / f"{name}.key", pair.key)
+    files.write(folder / f"{name}.crt", pair.certificate)
