@@ -1,4 +1,4 @@
-"""The objects of a tenant's control plane: what a ClusterVersion says, what only the tenant has, when they are ready."""
+"""What a tenant's control plane consists of: a ClusterVersion's objects, with what only the tenant has."""
 
 import ipaddress
 from datetime import UTC, datetime
