@@ -7,6 +7,7 @@ from hansa.model import keys, mode
 from hansa.model.pair import Key, Link
 from hansa.model.placement import Facts, Intents, everywhere
 
+PUBLIC: Final = f"{keys.SUPER_PUBLIC}=true"  # the label selector of what is offered
 storage_class_patches: Final = mode.patches_of("allowVolumeExpansion", "mountOptions", "allowedTopologies")
 priority_class_patches: Final = mode.patches_of("globalDefault", "description")
 definition_patches: Final = mode.patches_of("spec")

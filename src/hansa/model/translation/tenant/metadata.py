@@ -10,13 +10,15 @@ from typing import Any, Final
 import msgspec
 
 from hansa.kube.objects import Object
-from hansa.model import keys, naming
-from hansa.model.mode import Part
-from hansa.model.pair import Link
+from hansa.model import keys, naming, stamp
+from hansa.model.mode import Part, UpPatches
+from hansa.model.pair import Grade, Key, Link
+from hansa.model.placement import Facts, Intents
 from hansa.model.translation.tenant import settings
 from hansa.model.translation.tenant.settings import Tenant
 
-_OURS: Final = (keys.TENANCY, keys.TRANSPARENCY, keys.NAMESPACE_LABEL, keys.DOWNWARD)
+_OURS: Final = (keys.TENANCY, keys.TRANSPARENCY, keys.NAMESPACE_LABEL)
+_DOWN_ANYWAY: Final = frozenset({*keys.POOL, keys.DOWNWARD})
 _NOTES: Final = frozenset({keys.LOWER_UID, "kubectl.kubernetes.io/last-applied-configuration"})
 
 
@@ -49,7 +51,7 @@ def is_kept_above(key: str, tenant: Tenant) -> bool:
 def is_annotation_kept_above(key: str, tenant: Tenant) -> bool:
     """Whether an annotation stays above."""
     domain, slash, _ = key.partition("/")
-    is_opaque = bool(slash) and domain not in keys.POOL and domain.endswith(tenant.opaque_domains)
+    is_opaque = bool(slash) and domain not in _DOWN_ANYWAY and domain.endswith(tenant.opaque_domains)
     return is_opaque or key in _NOTES or is_kept_above(key, tenant)
 
 
@@ -61,6 +63,12 @@ def vc_annotations(tenant: Tenant) -> dict[str, str]:
 def vc_labels(tenant: Tenant) -> dict[str, str]:
     """The same for selectors; a label's value is shorter than a name may be."""
     return {keys.VC_NAME: naming.shortened(tenant.name), keys.VC_NAMESPACE: tenant.namespace}
+
+
+def with_its_tenant(obj: Object, _key: Key, facts: Facts) -> Intents:
+    """A copy of a tenant's object concerns that tenant, whose cluster is named by its key."""
+    key = obj.annotations.get(keys.TENANT_CLUSTER, "")
+    return {key: Grade.CHOSEN} if stamp.of(obj) is not None and key in facts.lowers else {}
 
 
 def transparent(upper: Object, lower: Object, link: Link) -> Iterator[Part]:
@@ -76,6 +84,16 @@ def transparent(upper: Object, lower: Object, link: Link) -> Iterator[Part]:
     }
     if metadata:
         yield Part({"metadata": metadata})
+
+
+def also(told: UpPatches) -> UpPatches:
+    """What is told of a kind, and what the super cluster tells by labels and annotations."""
+
+    def both(upper: Object, lower: Object, link: Link) -> Iterator[Part]:
+        yield from told(upper, lower, link)
+        yield from transparent(upper, lower, link)
+
+    return both
 
 
 def _news(have: Mapping[str, str], told: Mapping[str, str], prefixes: Iterable[str]) -> dict[str, str]:

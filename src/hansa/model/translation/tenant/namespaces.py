@@ -31,7 +31,7 @@ def lower_place(key: Key, link: Link) -> Place:
 def namespace(obj: Object, link: Link) -> Object:
     """A tenant's namespace below. Its name there says whose it is to people, its annotations to programs."""
     tenant = settings.of(link)
-    words = {keys.TENANT_UID: obj.uid, keys.TENANT_NAMESPACE: obj.name, keys.VC_UID: tenant.uid}
+    words = {keys.TENANT_UID: obj.uid, keys.TENANT_NAMESPACE: obj.name, keys.VC_UID: tenant.uid, keys.META: tenant.meta}
     return obj.with_metadata(
         labels={lower_label(key): value for key, value in obj.labels.items()},
         annotations=metadata.lower_annotations(obj.annotations, tenant) | metadata.vc_annotations(tenant) | words,

@@ -13,7 +13,7 @@ import msgspec
 from hansa.kube import resources
 from hansa.kube.objects import Object
 from hansa.model import diff, keys
-from hansa.model.mode import Part, Step
+from hansa.model.mode import DownPatches, Part, Step
 from hansa.model.pair import Link
 from hansa.model.references import Reference
 
@@ -52,9 +52,22 @@ def virtual(look: Look) -> Step:
     return step
 
 
-def node_patches(lower: Object, wanted: Object) -> Iterator[Part]:
+def told(node: Object) -> Spec:
+    """A node's status: all of it, as the step makes it."""
+    return node.status
+
+
+def patches(look: Look) -> DownPatches:
     """What follows; taints, conditions and labels that somebody above added stay."""
-    spec = _spec(lower.spec, wanted.spec)
+
+    def changed(lower: Object, wanted: Object) -> Iterator[Part]:
+        yield from _patches(lower, wanted, look)
+
+    return changed
+
+
+def _patches(lower: Object, wanted: Object, look: Look) -> Iterator[Part]:
+    spec = _spec(lower.spec, wanted.spec, look)
     if patch := diff.metadata_patch(lower, wanted) | ({"spec": spec} if spec else {}):
         yield Part(patch)
     have, want = lower.status, wanted.status
@@ -110,8 +123,8 @@ def _only(names: Iterable[str], fields: Spec) -> Spec:
     return {name: fields[name] for name in names if name in fields}
 
 
-def _spec(have: Spec, want: Spec) -> Spec:
-    ours = {one["key"] for one in want["taints"]}
+def _spec(have: Spec, want: Spec, look: Look) -> Spec:
+    ours = {UNSCHEDULABLE["key"], *look.taints}
     taints = [*want["taints"], *(one for one in have.get("taints") or () if one["key"] not in ours)]
     changed: Spec = {} if have.get("unschedulable") else {"unschedulable": True}
     if _sorted(taints) != _sorted(have.get("taints") or ()):

@@ -14,7 +14,7 @@ from hansa.model.pair import Key, Link
 from hansa.model.placement import Facts, Intents, everywhere
 from hansa.model.references import Reference
 from hansa.model.translation import ingress, services
-from hansa.model.translation.tenant import metadata, settings
+from hansa.model.translation.tenant import settings
 from hansa.model.translation.tenant.settings import Allowance
 
 Spec = dict[str, Any]
@@ -60,12 +60,11 @@ def service_patches(lower: Object, wanted: Object) -> Iterable[Part]:
 
 
 def service_told(upper: Object, lower: Object, link: Link) -> Iterator[Part]:
-    """The addresses of a balancer, the address below if it is another one, and what the super cluster notes on it."""
+    """The addresses of a balancer, and the address below if it is another one."""
     yield from ingress.ingress_told(upper, lower, link)
     address = lower.spec.get("clusterIP") or _HEADLESS
     if address not in (_HEADLESS, upper.spec.get("clusterIP"), upper.annotations.get(keys.SUPER_CLUSTER_IP)):
         yield Part({"metadata": {"annotations": {keys.SUPER_CLUSTER_IP: address}}})
-    yield from metadata.transparent(upper, lower, link)
 
 
 def own_endpoints(obj: Object) -> Iterator[Reference]:

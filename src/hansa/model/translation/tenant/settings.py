@@ -30,6 +30,7 @@ class Tenant:
     name: str = ""
     namespace: str = ""
     uid: str = ""
+    meta: str = ""  # the id of the cluster that it is in
     cluster_domain: str = "cluster.local"
     # Keys of labels and annotations that stay above, and keys that come up from below, by their beginnings.
     opaque_prefixes: tuple[str, ...] = ()

@@ -1,5 +1,6 @@
 """Claims of tenants below, and the volumes that they got on their way up."""
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 from hansa.kube import resources
@@ -7,6 +8,7 @@ from hansa.kube.objects import Key as Place
 from hansa.kube.objects import Object
 from hansa.model import keys, naming, stamp
 from hansa.model.pair import Link
+from hansa.model.references import Reference
 from hansa.model.translation import storage
 from hansa.model.translation.tenant import settings
 
@@ -20,6 +22,12 @@ def claim(obj: Object, link: Link) -> Object:
         return plain
     there = source | {"namespace": naming.super_namespace(settings.of(link).key, source["namespace"])}
     return plain.with_fields(spec=plain.spec | {_SOURCE: there})
+
+
+def volume_of(claim: Object) -> Iterator[Reference]:
+    """The volume that a claim is bound to."""
+    if name := claim.spec.get("volumeName"):
+        yield Reference(resources.PERSISTENT_VOLUMES, "", name)
 
 
 def volume(obj: Object, link: Link) -> Object:

@@ -1,0 +1,98 @@
+"""A tenant's pods below: small steps down, what follows, what comes back, and what is refused (`guard`).
+
+They work as in a cluster of their own: names, environment, tokens, neighbours and their own fields are the tenant's.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+import msgspec
+
+from hansa.kube import resources
+from hansa.kube.objects import Object
+from hansa.model import keys, lifecycle, references
+from hansa.model.mode import Part
+from hansa.model.pair import Key, Link
+from hansa.model.placement import Facts, Intents, everywhere
+from hansa.model.references import Reference
+from hansa.model.translation.pod import access, following, spec, status, volumes
+from hansa.model.translation.pod import fields as any_fields
+from hansa.model.translation.pod import relations as any_relations
+from hansa.model.translation.tenant import metadata, settings, telling
+from hansa.model.translation.tenant.pod import downward, fields, readiness, relations, resolving, variables
+
+
+def mark_tenant(pod: Object, link: Link) -> Object:
+    """The tenant's key as a label, which pods have besides their annotations."""
+    return pod.with_metadata(labels={**pod.labels, keys.TENANT_CLUSTER: settings.of(link).key})
+
+
+DOWN: Final = (
+    downward.park_tables,
+    spec.on_spec(
+        downward.read_as_above,
+        fields.pin_to_node,
+        fields.choose_scheduler,
+        any_fields.drop_node_fields,
+        any_relations.settle_label_keys,
+        relations.stay_among_own,
+        volumes.claim_ephemeral_volumes,
+        access.share_tokens,
+        access.rename_root_ca,
+        resolving.ask_tenant,
+        variables.name_api,
+        variables.tell_services,
+    ),
+    metadata.own,
+    mark_tenant,
+    following.note_images,
+)
+
+
+def down_patches(lower: Object, wanted: Object) -> Iterator[Part]:
+    """What the tenant's pod changed since, and its readiness gates."""
+    yield from following.down_patches(lower, wanted)
+    yield from readiness.patches(lower, wanted)
+
+
+def up_patches(upper: Object, lower: Object, link: Link) -> Iterator[Part]:
+    """The status, in the tenant's words."""
+    yield from status.up_patches(upper, telling.status_of(lower, upper.namespace, link), link)
+
+
+def needs(pod: Object) -> Iterator[Reference]:
+    """What must be there before a pod: what it names, its API server's Service and, if it asks it, the DNS server's."""
+    yield from references.objects_of_pod(pod)
+    yield Reference(resources.SERVICES, *variables.API)
+    if resolving.asks_cluster(pod):
+        yield Reference(resources.SERVICES, *resolving.DNS)
+
+
+def ungated(pod: Object, key: Key, facts: Facts) -> Intents:
+    """A pod is in the super cluster as soon as nobody above holds back its scheduling."""
+    is_held = b'"schedulingGates"' in pod.raw("spec") and pod.spec.get("schedulingGates")
+    return {} if is_held else everywhere(pod, key, facts)
+
+
+class _Condition(msgspec.Struct, frozen=True, gc=False):
+    type: str = ""
+    status: str = ""
+
+
+class _Status(msgspec.Struct, frozen=True, gc=False):
+    conditions: tuple[_Condition, ...] | None = None
+
+
+def was_bound(pod: Object) -> bool:
+    """A pod that was told its node has lived below: another one of its name might be put elsewhere.
+
+    A manifest that was copied from such a pod has the annotation, but no status.
+    """
+    if keys.LOWER_UID not in pod.annotations:
+        return False
+    scheduled = _Condition("PodScheduled", "True")
+    return lifecycle.was_pod_below(pod) or scheduled in (pod.decode("status", _Status).conditions or ())
+
+
+LIFE: Final = replace(lifecycle.POD, was_below=was_bound)

@@ -1,0 +1,55 @@
+"""What a user says about all tenants, checked where it enters. What is said of one tenant is its `Tenant`."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from hansa.model.translation.tenant.nodes import Look
+from hansa.model.translation.tenant.settings import Allowance
+from hansa.model.translation.tenant.settings import Tenant as Tenant  # noqa: PLC0414 - who makes routes finds it here
+from hansa.runtime import errors
+
+
+class InvalidSettings(errors.HansaError):
+    """The user asked for something that cannot be."""
+
+
+class Extra(StrEnum):
+    """What travels besides what every tenant needs. The last two always do: they are offered by a label."""
+
+    INGRESS = "ingress"
+    NETWORK_POLICY = "networkpolicy"
+    PRIORITY_CLASS = "priorityclass"
+    CUSTOM_RESOURCE_DEFINITION = "crd"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The same for all tenants of a super cluster."""
+
+    extra: frozenset[Extra] = frozenset()
+    nodes: Look = field(default_factory=Look)
+
+
+def extra(names: Iterable[str]) -> frozenset[Extra]:
+    """Read names of kinds."""
+    return frozenset(map(Extra, _known(names, "extra kind", Extra)))
+
+
+def allowances(names: Iterable[str]) -> frozenset[Allowance]:
+    """Read what all tenants may."""
+    return frozenset(map(Allowance, _known(names, "allowance", Allowance)))
+
+
+def dns_options(text: str) -> tuple[tuple[str, str], ...]:
+    """Read options of resolv.conf: name=value, with commas between them; some have no value."""
+    pairs = (option.strip().partition("=") for option in text.split(",") if option.strip())
+    return tuple((name, value) for name, _, value in pairs)
+
+
+def _known(names: Iterable[str], what: str, words: type[StrEnum]) -> set[str]:
+    # A wrong name is refused: it would otherwise be noticed much later.
+    asked = {name.strip() for name in names} - {""}
+    if unknown := sorted(asked - set(words)):
+        raise InvalidSettings(f'there is no {what} "{unknown[0]}": there are {", ".join(words)}')
+    return asked
