@@ -5,9 +5,10 @@ from typing import Any, Final
 
 import msgspec
 
-from hansa.kube import resources, tolerations
+from hansa.kube import resources
 from hansa.kube.objects import Key as Place
 from hansa.kube.objects import Object
+from hansa.kube.tolerations import Effect, Taint, Toleration
 from hansa.model import keys
 from hansa.model.pair import Link
 from hansa.model.translation.tenant import classes, settings
@@ -15,9 +16,7 @@ from hansa.model.translation.tenant.settings import Allowance
 
 _ROLES: Final = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
 _TAINTS: Final = tuple(
-    tolerations.Taint(role, effect=effect)
-    for role in _ROLES
-    for effect in (tolerations.Effect.NO_SCHEDULE, tolerations.Effect.NO_EXECUTE)
+    Taint(role, effect=effect) for role in _ROLES for effect in (Effect.NO_SCHEDULE, Effect.NO_EXECUTE)
 )
 _AVOIDING: Final = ("NotIn", "DoesNotExist")
 # Those of Kubernetes' baseline standard. With others, a container can become its node's master.
@@ -108,7 +107,7 @@ class _Spec(_Struct):
     priority_class_name: str = ""
     security_context: _Security | None = None
     affinity: _Affinity | None = None
-    tolerations: tuple[tolerations.Toleration, ...] | None = None
+    tolerations: tuple[Toleration, ...] | None = None
     volumes: tuple[_Volume, ...] | None = None
     image_pull_secrets: tuple[_Named, ...] | None = None
     containers: tuple[_Container, ...] | None = None
