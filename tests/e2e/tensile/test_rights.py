@@ -111,7 +111,9 @@ async def test_a_virtual_node_needs_exactly_the_rights_of_the_manifests(league, 
 
 async def ended(account):
     """The audit log tells of watches when they are over, and a moment after that."""
-    return not [what for verb, what in account.unused() if verb == "watch"]
+    open_watches = [what for verb, what in account.unused() if verb == "watch"]
+    assert not open_watches
+    return True
 
 
 @dataclass
