@@ -1,0 +1,85 @@
+"""A node as a scheduler sees it: what is free on it, and its shape, which many nodes share.
+Labels that name one node only are kept apart from the shape, or no two nodes would be alike.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import msgspec
+
+from hansa.kube import objects, tolerations
+from hansa.model import requests
+
+OWN_LABELS: Final = frozenset({"kubernetes.io/hostname", "alpha.eksctl.io/instance-id"})
+"""The labels that are a node's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """All that decides about a node except what is free on it and its own labels."""
+
+    pairs: tuple[tuple[str, str], ...] = ()
+    taints: tuple[tolerations.Taint, ...] = ()
+    is_ready: bool = True
+    is_cordoned: bool = False
+    labels: Mapping[str, str] = field(default_factory=dict, compare=False)  # the pairs again
+
+
+class Node(msgspec.Struct, frozen=True, gc=False):
+    """A node and what is free on it."""
+
+    name: str
+    shape: Shape
+    own: Mapping[str, str]
+    allocatable: requests.Amounts
+    free: requests.Amounts
+
+    def label(self, key: str) -> str | None:
+        """The value of one label."""
+        return self.own.get(key) if key in OWN_LABELS else self.shape.labels.get(key)
+
+    def labels(self) -> dict[str, str]:
+        """All labels."""
+        return {**self.shape.labels, **self.own}
+
+
+def of_object(node: objects.Object, load: Mapping[str, int]) -> Node:
+    """Read a node that bears this load."""
+    spec, status = node.decode("spec", _Spec), node.decode("status", _Status)
+    labels = {key: value for key, value in node.labels.items() if key not in OWN_LABELS}
+    shape = Shape(
+        pairs=tuple(sorted(labels.items())),
+        taints=spec.taints or (),
+        is_ready=any(one.type == "Ready" and one.status == "True" for one in status.conditions or ()),
+        is_cordoned=bool(spec.unschedulable) or node.is_leaving,
+        labels=labels,
+    )
+    own = {key: node.labels[key] for key in OWN_LABELS if key in node.labels}
+    allocatable = requests.amounts(status.allocatable)
+    return Node(node.name, shape, own, allocatable, remaining(allocatable, load))
+
+
+def remaining(allocatable: Mapping[str, int], load: Mapping[str, int]) -> requests.Amounts:
+    """What a load leaves of each resource; below nothing where more was promised than there is."""
+    return {name: nano - load.get(name, 0) for name, nano in allocatable.items()}
+
+
+def with_free(node: Node, free: requests.Amounts) -> Node:
+    """The same node with this much free."""
+    return Node(node.name, node.shape, node.own, node.allocatable, free)
+
+
+class _Condition(msgspec.Struct, frozen=True, gc=False):
+    type: str = ""
+    status: str = ""
+
+
+class _Status(msgspec.Struct, frozen=True, gc=False):
+    allocatable: Mapping[str, str] | None = None
+    conditions: tuple[_Condition, ...] | None = None
+
+
+class _Spec(msgspec.Struct, frozen=True, gc=False):
+    unschedulable: bool | None = None
+    taints: tuple[tolerations.Taint, ...] | None = None

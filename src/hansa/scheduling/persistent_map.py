@@ -1,0 +1,94 @@
+"""A map whose every change is a new map that shares almost all of the old one, so that views are cheap and immutable.
+A tree by hash: leaves are small dicts, so that a change copies one leaf and the few branches above it.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Final, Generic, TypeVar
+
+K = TypeVar("K")
+V = TypeVar("V")
+_BITS: Final = 5  # of the hash, for each level
+_BRANCHES: Final = 1 << _BITS
+_LEAF: Final = 64  # entries; copying them costs less than another level
+_DEEPEST: Final = 12  # levels; then the hash is used up
+
+
+class PersistentMap(Generic[K, V]):
+    """An immutable map. The order of its items depends on hashes: who needs one sorts."""
+
+    __slots__ = ("_root", "_size")
+
+    def __init__(self) -> None:
+        self._root: Any = {}  # a leaf is a dict, a branch a tuple
+        self._size = 0
+
+    def get(self, key: K) -> V | None:
+        """What is there, or None."""
+        node, rest = self._root, hash(key)
+        while type(node) is tuple:
+            node = node[rest & (_BRANCHES - 1)]
+            rest >>= _BITS
+        found: V | None = node.get(key)
+        return found
+
+    def having(self, key: K, value: V) -> "PersistentMap[K, V]":
+        """The same with this entry."""
+        made: PersistentMap[K, V] = PersistentMap()
+        made._root = _having(self._root, hash(key), 0, key, value)
+        made._size = self._size + (self.get(key) is None)
+        return made
+
+    def without(self, key: K) -> "PersistentMap[K, V]":
+        """The same without this entry."""
+        if self.get(key) is None:
+            return self
+        made: PersistentMap[K, V] = PersistentMap()
+        if self._size > 1:
+            made._root = _without(self._root, hash(key), key)
+            made._size = self._size - 1
+        return made
+
+    def items(self) -> Iterator[tuple[K, V]]:
+        return _items(self._root)
+
+    def __iter__(self) -> Iterator[K]:
+        return (key for key, _ in self.items())
+
+    def __contains__(self, key: K) -> bool:
+        return self.get(key) is not None
+
+    def __len__(self) -> int:
+        return self._size
+
+
+def _having(node: Any, rest: int, depth: int, key: Any, value: Any) -> Any:
+    if type(node) is tuple:
+        at = rest & (_BRANCHES - 1)
+        return (*node[:at], _having(node[at], rest >> _BITS, depth + 1, key, value), *node[at + 1 :])
+    leaf = node.copy()
+    leaf[key] = value
+    return leaf if len(leaf) <= _LEAF or depth >= _DEEPEST else _split(leaf, depth)
+
+
+def _split(leaf: dict[Any, Any], depth: int) -> tuple[dict[Any, Any], ...]:
+    leaves: tuple[dict[Any, Any], ...] = tuple({} for _ in range(_BRANCHES))
+    for key, value in leaf.items():
+        leaves[hash(key) >> depth * _BITS & (_BRANCHES - 1)][key] = value
+    return leaves
+
+
+def _without(node: Any, rest: int, key: Any) -> Any:
+    if type(node) is tuple:
+        at = rest & (_BRANCHES - 1)
+        return (*node[:at], _without(node[at], rest >> _BITS, key), *node[at + 1 :])
+    leaf = node.copy()
+    del leaf[key]
+    return leaf
+
+
+def _items(node: Any) -> Iterator[Any]:
+    if type(node) is tuple:
+        for child in node:
+            yield from _items(child)
+    else:
+        yield from node.items()

@@ -1,0 +1,134 @@
+"""What scheduling costs: a verdict over ten clusters of a thousand nodes, and a view that follows one change."""
+
+import gc
+import time
+import timeit
+from collections.abc import Callable
+
+import pytest
+
+from figures import figure
+from hansa.kube import quantity
+from hansa.kube.objects import Key, Object
+from hansa.scheduling import asks, judging
+from hansa.scheduling.residents import Resident, labels_of
+from hansa.scheduling.view import View
+
+CLUSTERS, NODES, PODS = 10, 1_000, 10_000  # nodes and pods of each cluster
+MILLISECONDS, MICROSECONDS = 1e3, 1e6
+
+
+def a_node(number: int, *, alone: bool = False) -> Object:
+    """One of a thousand: three zones, some tainted. Alone in its shape, it has a label that no other has."""
+    labels = {"kubernetes.io/hostname": f"n{number}", "topology.kubernetes.io/zone": f"z{number % 3}"}
+    labels |= {"example.com/serial": str(number)} if alone else {}
+    taints = [{"key": "gpu", "effect": "NoSchedule"}] if number % 10 == 0 else []
+    return Object.of(
+        {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": f"n{number}", "labels": labels},
+            "spec": {"taints": taints},
+            "status": {
+                "allocatable": {"cpu": "16", "memory": "64Gi", "pods": "110", "ephemeral-storage": "100Gi"},
+                "conditions": [{"type": "Ready", "status": "True"}],
+            },
+        }
+    )
+
+
+def a_pod(cpu: str = "1", **spec: object) -> asks.Ask:
+    containers = [{"name": "c", "resources": {"requests": {"cpu": cpu, "memory": "1Gi"}}}]
+    metadata = {"name": "new", "namespace": "ns1", "labels": {"app": "a1"}}
+    return asks.of_pod(Object.of({"kind": "Pod", "metadata": metadata, "spec": {"containers": containers, **spec}}))
+
+
+def resident(number: int) -> tuple[Key, Resident]:
+    """Every node bears ten pods; one half of the nodes has little CPU left, the other half little memory."""
+    scarce = ("cpu", "memory")[number % NODES % 2]
+    unit = {"cpu": 15 * quantity.UNIT // 10, "memory": 6 * quantity.UNIT << 30}
+    amounts = {"cpu": quantity.UNIT // 10, "memory": quantity.UNIT << 28, "pods": quantity.UNIT}
+    amounts[scarce] = unit[scarce]
+    namespace, labels = f"ns{number % 100}", labels_of({"app": f"a{number % 1000}"})
+    return Key(namespace, f"p{number}"), Resident(f"n{number % NODES}", amounts, namespace, labels)
+
+
+def a_view(cluster: str, *, alone: bool = False) -> View:
+    view = View(cluster)
+    for number in range(NODES):
+        view = view.with_node(a_node(number, alone=alone))
+    for number in range(PODS):
+        view = view.with_resident(*resident(number))
+    return view
+
+
+@pytest.fixture(scope="module")
+def views() -> list[View]:
+    cpu = time.process_time()
+    views = [a_view(f"r{number}") for number in range(CLUSTERS)]
+    print()
+    figure("views of 10,000 nodes and 100,000 pods, one by one, s", time.process_time() - cpu, most=10)
+    gc.freeze()
+    return views
+
+
+def cost(work: Callable[[], object], number: int = 5) -> float:
+    """Seconds of CPU, in the calmest of some moments."""
+    return min(timeit.Timer(work, timer=time.process_time).repeat(repeat=5, number=number)) / number
+
+
+ZONE = "topology.kubernetes.io/zone"
+APART = {"labelSelector": {"matchLabels": {"app": "a1"}}, "topologyKey": "kubernetes.io/hostname"}
+SPREAD = {"labelSelector": {"matchLabels": {"app": "a1"}}, "topologyKey": ZONE, "maxSkew": 20}
+ASKED = {
+    "fits": a_pod("500m"),
+    "fits nowhere": a_pod("32"),
+    "asks for what is free, but nowhere together": asks.of_pod(
+        Object.of(
+            {
+                "kind": "Pod",
+                "metadata": {"name": "new", "namespace": "ns1"},
+                "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "8", "memory": "32Gi"}}}]},
+            }
+        )
+    ),
+    "selects a zone": a_pod("500m", nodeSelector={ZONE: "z1"}),
+    "is pinned to a node": a_pod("500m", nodeSelector={"kubernetes.io/hostname": "n501"}),
+    "must be apart": a_pod(
+        "500m", affinity={"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [APART]}}
+    ),
+    "must be spread over zones": a_pod("500m", topologySpreadConstraints=[SPREAD]),
+    "must be spread over nodes": a_pod(
+        "500m", topologySpreadConstraints=[SPREAD | {"topologyKey": "kubernetes.io/hostname"}]
+    ),
+}
+
+
+def test_what_a_verdict_costs(views: list[View]) -> None:
+    for name, ask in ASKED.items():
+        figure(
+            f"verdict on a pod that {name}, ms",
+            cost(lambda ask=ask: judging.verdict(ask, views)) * MILLISECONDS,  # type: ignore[misc]
+            most=5,
+        )
+    alone = [a_view(f"r{number}", alone=True) for number in range(2)]
+    figure(
+        "the same over nodes of which no two are alike, ms",
+        cost(lambda: judging.verdict(ASKED["fits"], alone)) * CLUSTERS / len(alone) * MILLISECONDS,
+        most=100,
+    )
+
+
+def test_what_a_change_costs(views: list[View]) -> None:
+    view, ask, (key, one) = views[0], ASKED["fits"], resident(77)
+    node = a_node(501)
+    changed = Object.of(node.to_dict() | {"status": {**node.status, "allocatable": {"cpu": "8", "pods": "20"}}})
+    new = Key("ns1", "new")
+    measured = {
+        "a pod comes": lambda: view.with_resident(new, one),
+        "a pod goes": lambda: view.without_pod(key),
+        "a node changes": lambda: view.with_node(changed),
+        "a reservation": lambda: view.reserving(new, ask, node="n501", until=1.0),
+    }
+    for name, work in measured.items():
+        figure(f"{name}, µs", cost(work, 200) * MICROSECONDS, most=200)
