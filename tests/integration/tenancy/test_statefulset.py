@@ -14,7 +14,7 @@ from hansa.kube.objects import Key
 from hansa.tenancy import api, cluster_versions
 from hansa.tenancy.api import CLUSTER_VERSIONS, VIRTUAL_CLUSTERS
 from hansa.tenancy.statefulset import StatefulSets
-from operator_lab import operator
+from operator_loop import operator
 
 COMPONENTS = ("etcd", "apiserver", "controller-manager")
 
