@@ -1,24 +1,32 @@
 """A claim follows its pod and is bound below; the volume appears above, bound to the claim."""
 
+import asyncio
+import contextlib
 import json
+from pathlib import Path
+
+import yaml
 
 from eventually import eventually
+from hansa import local
+from hansa.local import ports
 from league import fresh_name, pod
 
+SCHEDULER = Path(__file__).parents[3] / "deploy" / "tensile" / "scheduler.yaml"
 CLASS = "local-disks"
 
 
-def storage_class():
+def storage_class(name=CLASS, provisioner="kubernetes.io/no-provisioner"):
     return {
         "apiVersion": "storage.k8s.io/v1",
         "kind": "StorageClass",
-        "metadata": {"name": CLASS},
-        "provisioner": "kubernetes.io/no-provisioner",
+        "metadata": {"name": name},
+        "provisioner": provisioner,
         "volumeBindingMode": "WaitForFirstConsumer",
     }
 
 
-def volume(name, node):
+def volume(name, node, *, storage=CLASS, mode="ReadWriteOnce"):
     here = {"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}
     return {
         "apiVersion": "v1",
@@ -26,8 +34,8 @@ def volume(name, node):
         "metadata": {"name": name},
         "spec": {
             "capacity": {"storage": "1Gi"},
-            "accessModes": ["ReadWriteOnce"],
-            "storageClassName": CLASS,
+            "accessModes": [mode],
+            "storageClassName": storage,
             "persistentVolumeReclaimPolicy": "Retain",
             "local": {"path": "/disk"},
             "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [here]}]}},
@@ -35,13 +43,13 @@ def volume(name, node):
     }
 
 
-def claim(name):
+def claim(name, *, storage=CLASS, mode="ReadWriteOnce"):
     resources = {"requests": {"storage": "1Gi"}}
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
         "metadata": {"name": name},
-        "spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": CLASS, "resources": resources},
+        "spec": {"accessModes": [mode], "storageClassName": storage, "resources": resources},
     }
 
 
@@ -101,3 +109,61 @@ async def test_a_claim_outlives_its_pods(league, upper_namespace):
     await kube("-n", upper_namespace, "delete", "pvc", "data")
     await league.gone(hamburg, "pvc", "data", namespace=upper_namespace)
     await hamburg.kubectl("delete", "pv", disk)
+
+
+@contextlib.asynccontextmanager
+async def scheduler(cluster, sources, folder):
+    """A second kube-scheduler of a cluster, with the profile that deploy/tensile has for claims bound below."""
+    binary = (await local.binaries.ensure(["kube-scheduler"], sources=sources))["kube-scheduler"]
+    config = yaml.safe_load(SCHEDULER.read_text())
+    config["clientConnection"] = {"kubeconfig": str(cluster.kubeconfig)}
+    config["leaderElection"] = {"leaderElect": False}
+    config["profiles"] = [one for one in config["profiles"] if one["schedulerName"] == "volumes-below"]
+    (folder / "scheduler.yaml").write_text(yaml.safe_dump(config))
+    [port] = ports.choose(1, taken=(), seed="scheduler")
+    flags = [f"--config={folder / 'scheduler.yaml'}", "--bind-address=127.0.0.1", f"--secure-port={port}"]
+    with (folder / "scheduler.log").open("wb") as log:
+        process = await asyncio.create_subprocess_exec(str(binary), *flags, stdout=log, stderr=log)
+    try:
+        yield
+    finally:
+        process.terminate()
+        await process.wait()
+
+
+async def test_a_scheduler_that_waits_for_no_volume_keeps_the_pods_of_a_claim_together(
+    league, upper_namespace, fleet, tmp_path
+):
+    """No pod is bound by hand, there is no webhook, and the first two pods come at the same time."""
+    kube, storage, mode = league.upper.kubectl, fresh_name("disks"), "ReadWriteMany"
+    await kube.apply(storage_class(storage, "hansa.dev/below"))
+    disks = []
+    for member in league.lowers.values():
+        await member.kubectl.apply(storage_class(storage))
+        disks.append(fresh_name("disk"))
+        node = (await member.all("nodes"))[0]["metadata"]["name"]
+        await member.kubectl.apply(volume(disks[-1], node, storage=storage, mode=mode))
+    in_namespace = {"namespace": upper_namespace}
+    made = [claim("data", storage=storage, mode=mode)]
+    made += [using(f"p-{n}", "data", schedulerName="volumes-below") for n in range(4)]
+    async with scheduler(league.upper.cluster, fleet.sources, tmp_path):
+        await kube.apply(*({**one, "metadata": one["metadata"] | in_namespace} for one in made))
+        pods = [await league.phase(upper_namespace, f"p-{n}", within=60) for n in range(4)]
+        [place] = {one["spec"]["nodeName"] for one in pods}
+
+        async def bound():
+            above = await league.upper.find("pvc", "data", namespace=upper_namespace)
+            return above["status"].get("phase") == "Bound" and above["spec"]["volumeName"]
+
+        assert await eventually(bound) in disks
+        later = using("later", "data", schedulerName="volumes-below")
+        await kube("-n", upper_namespace, "create", "-f", "-", stdin=json.dumps(later))
+        assert (await league.phase(upper_namespace, "later", within=60))["spec"]["nodeName"] == place
+    others = [one for name, one in league.lowers.items() if f"vn-{name}" != place]
+    for other in others:
+        assert await other.find("pvc", "data", namespace=upper_namespace) is None
+    await kube("-n", upper_namespace, "delete", "pod", "--all")
+    await kube("-n", upper_namespace, "delete", "pvc", "data")
+    for member, disk in zip(league.lowers.values(), disks, strict=True):
+        await league.gone(member, "pvc", "data", namespace=upper_namespace)
+        await member.kubectl("delete", "pv", disk)
