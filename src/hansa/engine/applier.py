@@ -3,18 +3,17 @@
 What is not there any more is forgotten, what is refused is told to the user, what cannot be reached is left for later.
 """
 
-import asyncio
-from collections.abc import Coroutine, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
 
+from hansa.engine import apart
 from hansa.engine.side import Side
 from hansa.engine.view import View
 from hansa.kube import errors, resources
 from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
 from hansa.model import keys, placement, plan, stamp
-from hansa.model.pair import Key
+from hansa.model.pair import Key, Pair
 from hansa.runtime import metrics
 
 
@@ -56,31 +55,53 @@ Problem = Foreign | Refused | Away | Stale
 
 
 class Applier:
-    """Writes to all clusters of a view; `field_manager` is under which name."""
+    """Writes to all clusters of a view; `field_manager` is under which name.
 
-    def __init__(self, *, metrics: metrics.Registry, field_manager: str = "hansa") -> None:
-        self._field_manager = field_manager
+    `may_write` is asked before each write: of many processes one may. What is left under way wakes its key by `ended`.
+    """
+
+    def __init__(
+        self,
+        *,
+        metrics: metrics.Registry,
+        may_write: Callable[[], bool],
+        ended: Callable[[Key, Problem | None], None],
+        field_manager: str = "hansa",
+    ) -> None:
+        self._may_write, self._field_manager = may_write, field_manager
+        self._apart = apart.Apart(ended)
         self._writes = metrics.counter(
             "hansa_writes_total",
             "Requests that write, by what they are for and how they ended.",
             labels=["cluster", "resource", "verb", "reason", "answer"],
         )
 
-    async def apply(self, todo: plan.Plan, key: Key, view: View) -> list[Problem]:
+    async def apply(self, todo: plan.Plan, decided: Pair, view: View) -> list[Problem]:
         """Carry out a plan: in order in each cluster, side by side in several. What went wrong is the answer."""
         found = [Foreign(one.cluster, one.reason) for one in todo.actions if isinstance(one, plan.Conflict)]
         by_cluster: dict[str, list[plan.Write]] = {}
         for write in todo.writes:
             by_cluster.setdefault(write.cluster, []).append(write)
-        work = [self._in(view.side(cluster), writes, key, view) for cluster, writes in by_cluster.items()]
-        problems = [await work[0]] if len(work) == 1 else await _side_by_side(work)
+        key, sides = decided.key, {cluster: view.side(cluster) for cluster in by_cluster}
+        if len(decided.lowers) > 1:  # none of them must wait for another
+            work = {cluster: self._in(sides[cluster], writes, key, view) for cluster, writes in by_cluster.items()}
+            problems = await self._apart.run(key, work, view.under_way)
+        else:
+            problems = [await self._in(sides[cluster], writes, key, view) for cluster, writes in by_cluster.items()]
         return [*found, *(one for one in problems if one is not None)]
+
+    async def close(self) -> None:
+        """End what is under way."""
+        await self._apart.close()
 
     async def _in(self, side: Side, writes: Iterable[plan.Write], key: Key, view: View) -> Problem | None:
         for write in writes:
+            if not self._may_write():
+                return Away(write.cluster, "this process does not lead any more")
             answer = "ok"
             try:
-                problem = await self._write(write, key, side, view)
+                async with side.cluster.flights.flight():
+                    problem = await self._write(write, key, side, view)
             except errors.ApiError as error:
                 answer = type(error).__name__
                 problem = _problem(error, write)
@@ -185,12 +206,6 @@ class Applier:
             if (found.uid, placement.node_of(found)) != (obj.uid, write.node):
                 raise
         return None
-
-
-async def _side_by_side(work: Iterable[Coroutine[Any, Any, Problem | None]]) -> list[Problem | None]:
-    async with asyncio.TaskGroup() as group:
-        running = [group.create_task(one) for one in work]
-    return [task.result() for task in running]
 
 
 def _is_gone(answer: Object) -> bool:

@@ -8,7 +8,7 @@ import logging
 import random as randomness
 
 from hansa.control import informer
-from hansa.engine import health
+from hansa.engine import flights, health
 from hansa.kube import client, errors, resources, watching
 from hansa.runtime import backoff, clock, metrics, tasks
 
@@ -34,6 +34,7 @@ class Cluster:
     ) -> None:
         self.name, self.client = name, client
         self.health = health.Health(client, clock=clock)
+        self.flights = flights.Flights(self.health)
         self.informers = informer.Informers(
             name,
             client,

@@ -3,6 +3,8 @@
 A watch that is silent looks like one that has nothing to tell; this tells the two apart. Reactions are left to others.
 """
 
+import asyncio
+import contextlib
 import logging
 from collections.abc import Callable
 
@@ -23,6 +25,7 @@ class Health:
         self._client, self._clock, self._period = client, clock, period
         self._listeners: listeners.Listeners[Callable[[], None]] = listeners.Listeners()
         self._failures = FAILURES - 1  # who never answered has no credit
+        self._is_suspected, self._hurry = False, asyncio.Event()
         self.trouble = "it has not answered yet"
 
     @property
@@ -37,7 +40,20 @@ class Health:
         """Ask for ever."""
         while True:
             await self.look()
-            await self._clock.sleep(SECOND_LOOK if 0 < self._failures < FAILURES else self._period)
+            self._hurry.clear()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(SECOND_LOOK if 0 < self._failures < FAILURES else self._period):
+                    await self._hurry.wait()
+
+    def suspect(self) -> None:
+        """An answer is overdue: ask now. That counts as a first failure until something is answered."""
+        if not self._is_suspected:
+            self._is_suspected = True
+            self._hurry.set()
+
+    def trust(self) -> None:
+        """Something was answered."""
+        self._is_suspected = False
 
     async def look(self) -> None:
         """Ask once."""
@@ -45,10 +61,11 @@ class Health:
             await self._client.request("GET", "/readyz", doing="ask whether the server is well", deadline=DEADLINE)
         except errors.ApiError as error:
             self._failures += 1
-            if self._failures >= FAILURES:
+            if self._failures + self._is_suspected >= FAILURES:
                 self._become(str(error))
         else:
             self._failures = 0
+            self.trust()
             self._become("")
 
     def _become(self, trouble: str) -> None:

@@ -4,7 +4,7 @@ The watches of both sides and the audit bring keys of upper objects; which kinds
 """
 
 import random as randomness
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from typing import NamedTuple
 
 from hansa.control import audit, controller, queue
@@ -40,7 +40,7 @@ class Syncer:
     """Keeps the lower objects as the upper ones want them, along all routes of the registry.
 
     `whole` names the resources whose lower objects are all watched, not only ours: others need them anyway, and a name
-    that is taken is seen before a write. `period` is the audit's, in seconds.
+    that is taken is seen before a write. `period` is the audit's, in seconds. `may_write` is asked before each write.
     """
 
     def __init__(
@@ -55,6 +55,7 @@ class Syncer:
         workers: int = 128,
         width: int = 32,
         period: float = 60.0,
+        may_write: Callable[[], bool] = lambda: True,
     ) -> None:
         self._mode = mode
         self._queue: queue.Queue[Key] = queue.Queue(
@@ -71,7 +72,7 @@ class Syncer:
         self._views = views.Views(
             mode, registry, whole=whole, waiting=self._waiting, clock=clock, random=random, metrics=metrics
         )
-        self._applier = applier.Applier(metrics=metrics)
+        self._applier = applier.Applier(metrics=metrics, may_write=may_write, ended=self._ended)
         self._controller = controller.Controller(
             mode.name, self._reconcile, queue=self._queue, metrics=metrics, workers=workers
         )
@@ -85,7 +86,10 @@ class Syncer:
         async with self._supervisor as supervisor:
             supervisor.start(f"{self._mode.name}: clusters", self._views.run)
             supervisor.start(f"{self._mode.name}: audit", self._audit.run)
-            await self._controller.run()
+            try:
+                await self._controller.run()
+            finally:
+                await self._applier.close()
 
     def drain(self) -> None:
         """Begin nothing new; `run` returns when what is in hand is done."""
@@ -101,7 +105,7 @@ class Syncer:
         if not todo.actions:
             return controller.Done()
         self._note(key, todo)
-        problems = await self._applier.apply(todo, key, view)
+        problems = await self._applier.apply(todo, pair, view)
         self._make_room(todo, problems)
         return self._outcome(key, problems) if problems else controller.Done()
 
@@ -125,6 +129,13 @@ class Syncer:
         if any(not isinstance(problem, applier.Away) for problem in problems):
             raise Problematic("; ".join(problem.sentence for problem in problems))
         return controller.After(max(AWAY, *(p.seconds for p in problems if isinstance(p, applier.Away))))
+
+    def _ended(self, key: Key, problem: applier.Problem | None) -> None:
+        """A write that was left under way has ended: what it met is met again at the next look."""
+        if isinstance(problem, applier.Away):
+            self._queue.add_after(key, max(AWAY, problem.seconds))
+        else:
+            self._wake(key)
 
     def _make_room(self, todo: plan.Plan, problems: list[applier.Problem]) -> None:
         """Where one more was accepted there may be room for others who were refused."""

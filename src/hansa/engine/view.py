@@ -20,6 +20,7 @@ from hansa.model import keys, pair, placement, stamp
 from hansa.model.mode import Mode
 from hansa.model.pair import Key, Link, Pair, Unknown
 
+UNDER_WAY = "a write is under way there"  # its end wakes the key
 BY_UPPER = "upper"  # the index of a lower cache by the upper cluster that marks name
 
 
@@ -47,6 +48,7 @@ class View:
         self.routes: dict[str, Route] = {}
         self._waiting = waiting
         self._settled: dict[tuple[Key, str], int] = {}
+        self.under_way: set[tuple[Key, str]] = set()  # the clusters where a write for the key goes on
         self.references = references.References(self.name, mode, self._moved, also=self._also)
         self.tokens: tokens.Tokens | None = None  # of those modes whose pods get tokens of the upper cluster
         self.facts = self._facts()
@@ -133,7 +135,7 @@ class View:
         if self.upper.trouble:
             self._waiting.put(key, until=self.name)
             return Pair(key, Unknown(self.upper.trouble))
-        upper = self.wanted(key)
+        upper = Unknown(UNDER_WAY) if (key, self.name) in self.under_way else self.wanted(key)
         if isinstance(upper, Unknown):
             return Pair(key, upper)
         intents = {} if upper is None else self._intents(key, upper)
@@ -175,6 +177,8 @@ class View:
         if trouble:
             self._waiting.put(key, until=cluster)
             return Unknown(trouble, last=lower)
+        if (key, cluster) in self.under_way:
+            return Unknown(UNDER_WAY, last=lower)
         if lower is not None and lower.labels.get(keys.UPPER) != self.upper_id:
             self._waiting.put(key, until=Spot(cluster, key.resource, lower.key))
         return lower

@@ -8,7 +8,7 @@ import logging
 import random as randomness
 from collections.abc import Awaitable, Callable
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from hansa.runtime import backoff, clock, errors, metrics
 
@@ -81,7 +81,7 @@ class Supervisor:
         return False
 
 
-async def cancel(*tasks: asyncio.Task[None]) -> None:
+async def cancel(*tasks: asyncio.Task[Any]) -> None:
     """Cancel tasks and wait until they have ended, however they end."""
     for task in tasks:
         task.cancel()

@@ -20,6 +20,7 @@ from hansa.local import components
 from hansa.model import keys
 
 PODS, CONFIG_MAPS = resources.PODS, resources.CONFIG_MAPS
+NOTICED = 6.0  # seconds until a cluster that hangs counts as unreachable: about four on a machine that has time
 QUICK_ENOUGH = 4.0  # seconds from a pod to its copy on a busy machine; a worker that hangs is stuck for ten
 
 
@@ -69,6 +70,45 @@ async def test_a_lower_cluster_that_hangs_delays_no_other_and_heals(engine, clie
     for number in range(60):
         await eventually(see["up"].has(PODS, f"stuck-{number}", home, is_running), within=60)
     await up.delete_collection(PODS, namespace=home, grace=0)
+
+
+@pytest.mark.timeout(180)
+async def test_a_lower_cluster_that_hangs_does_not_delay_what_it_shares_with_another(
+    engine, clients, see, home, stopped
+):
+    up, maps = clients["up"], see["low1"]
+    await up.create(CONFIG_MAPS, lab.config_map("shared", namespace=home))
+    for node in ("vn1", "vn2"):
+        await up.create(PODS, lab.pod(f"first-{node}", node, namespace=home, config_map="shared"))
+        await eventually(see["up"].has(PODS, f"first-{node}", home, is_running))
+    frozen = stopped("low2")
+    waits = []
+    for number in range(12):
+        began, data = time.monotonic(), {"a": f"turn {number}"}
+        await up.patch(CONFIG_MAPS, "shared", {"data": data}, namespace=home)
+        await eventually(maps.has(CONFIG_MAPS, "shared", home, lambda o, now=data: o.get("data") == now), every=0.02)
+        waits.append(time.monotonic() - began)
+    assert max(waits) < QUICK_ENOUGH
+
+    frozen.signal(signal.SIGCONT)
+    last = {"a": "turn 11"}
+    await eventually(see["low2"].has(CONFIG_MAPS, "shared", home, lambda o: o.get("data") == last), within=60)
+    await up.delete_collection(PODS, namespace=home, grace=0)
+
+
+@pytest.mark.timeout(180)
+async def test_a_cluster_that_hangs_is_noticed_soon_and_requests_to_it_end(engine, clients, see, home, stopped):
+    await clients["up"].create(PODS, lab.pod("first", "vn2", namespace=home))
+    await eventually(see["up"].has(PODS, "first", home, is_running))
+    frozen = stopped("low2")
+    cluster, began = engine.registry.clusters["low2"], time.monotonic()
+    await clients["up"].create(PODS, lab.pod("stuck", "vn2", namespace=home))
+    await eventually(lambda: _is(not cluster.health.is_reachable), every=0.02)
+    assert time.monotonic() - began < NOTICED
+    await eventually(lambda: _is(not cluster.flights), every=0.02, within=1)
+    frozen.signal(signal.SIGCONT)
+    await eventually(see["up"].has(PODS, "stuck", home, is_running), within=60)
+    await clients["up"].delete_collection(PODS, namespace=home, grace=0)
 
 
 async def test_what_was_deleted_while_nobody_ran_is_carried_out(start_engine, clients, see, home):

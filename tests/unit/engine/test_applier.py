@@ -1,0 +1,117 @@
+"""Writing without a server: what is not written, and what waits for nobody."""
+
+import asyncio
+import contextlib
+import types
+
+import pytest
+
+import engine_lab as lab
+import simulation
+from hansa.engine import apart
+from hansa.engine.applier import Applier, Away, Foreign, Refused, Stale
+from hansa.kube import errors, resources
+from hansa.model import plan
+from hansa.model.pair import Key, Pair
+
+MAPS = resources.CONFIG_MAPS
+KEY = Key("up", MAPS, "default", "settings")
+
+
+class Silent:
+    """A client of a server that never answers; `written` counts what was sent."""
+
+    def __init__(self):
+        self.written = 0
+
+    async def create(self, *_, **__):
+        self.written += 1
+        await asyncio.get_running_loop().create_future()
+
+
+class Quick(Silent):
+    """A client of a server that answers at once."""
+
+    async def create(self, _resource, obj, **_):
+        self.written += 1
+        return obj
+
+
+def side(name, client):
+    @contextlib.asynccontextmanager
+    async def flight():
+        yield
+
+    cluster = types.SimpleNamespace(name=name, client=client, flights=types.SimpleNamespace(flight=flight))
+    return types.SimpleNamespace(cluster=cluster, stores={MAPS: types.SimpleNamespace(observe=lambda _: None)})
+
+
+def scene(act, *, may_write=lambda: True, **clients):
+    async def main(world):
+        sides = {name: side(name, client) for name, client in clients.items()}
+        view = types.SimpleNamespace(side=sides.__getitem__, under_way=set(), mode=lab.SMALL, upper_id="id")
+        applier = Applier(metrics=world.metrics, may_write=may_write, ended=lambda *_: None)
+        todo = plan.Plan(tuple(plan.Create(name, lab.config_map("settings"), "it is wanted") for name in clients))
+        pair = Pair(KEY, lab.config_map("settings"), lowers=dict.fromkeys(clients))
+        await act(applier, todo, pair, view)
+        await applier.close()
+
+    simulation.run(main)
+
+
+def test_a_server_that_is_silent_holds_up_no_other():
+    silent, quick = Silent(), Quick()
+
+    async def act(applier, todo, pair, view):
+        assert await applier.apply(todo, pair, view) == []
+        assert asyncio.get_running_loop().time() <= apart.MOMENT
+        assert (silent.written, quick.written) == (1, 1)
+        assert view.under_way == {(KEY, "a")}
+
+    scene(act, a=silent, b=quick)
+
+
+def test_who_does_not_lead_any_more_writes_nothing():
+    quick, answers = Quick(), iter([True, False])
+
+    async def act(applier, todo, pair, view):
+        [problem] = await applier.apply(todo, pair, view)
+        assert problem == Away("b", "this process does not lead any more")
+        assert quick.written == 1
+
+    scene(act, may_write=lambda: next(answers), a=quick, b=quick)
+
+
+def test_what_is_not_ours_is_told_and_nothing_is_written():
+    quick = Quick()
+
+    async def act(applier, _todo, pair, view):
+        taken = plan.Plan((plan.Conflict("a", lab.config_map("settings"), "it is not ours"),))
+        assert await applier.apply(taken, pair, view) == [Foreign("a", "it is not ours")]
+        assert quick.written == 0
+
+    scene(act, a=quick)
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (errors.Throttled, Away),
+        (errors.Unreachable, Away),
+        (errors.Unauthorized, Away),
+        (errors.Conflict, Stale),
+        (errors.Forbidden, Refused),
+        (errors.Invalid, Refused),
+    ],
+)
+def test_answers_are_sorted_by_what_is_to_be_done_next(error, kind):
+    class Refusing(Quick):
+        async def create(self, *_, **__):
+            raise error("no")
+
+    async def act(applier, todo, pair, view):
+        [problem] = await applier.apply(todo, pair, view)
+        assert isinstance(problem, kind)
+        assert (problem.cluster, problem.sentence) == ("a", "no")
+
+    scene(act, a=Refusing())
