@@ -1,11 +1,12 @@
 """Golden files: `tests/golden/<mode>/<kind>/<case>`, what a mode makes of an object, as a reader would check it.
 
-`upper.yaml` and `told.yaml` (what changed below since) are given, `lower.yaml` and `back.yaml` are the answers.
-A volume goes the other way, from `lower.yaml` to `upper.yaml`. `python tests/golden_files.py` writes all answers anew.
+`upper.yaml` and `told.yaml` (what changed below since) are given, `lower.yaml` and `back.yaml` are the answers; what
+there is besides stands in `around.yaml`. Some kinds go the other way, from `lower.yaml` to `upper.yaml`.
+`python tests/golden_files.py` writes all answers anew.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,10 @@ from hansa.model.mode import Mode, Rule
 from hansa.model.pair import Key, Link
 from hansa.model.translation import ingress
 from hansa.model.translation.settings import Settings
-from hansa.modes import tensile, tensile_settings
+from hansa.modes import tensile, tensile_settings, virtualcluster, virtualcluster_settings
+from hansa.modes.virtualcluster_settings import Tenant
 from hansa.nodes.settings import Settings as NodeSettings
+from surroundings import Surroundings
 
 ROOT = Path(__file__).parent / "golden"
 LINK = Link(
@@ -46,10 +49,44 @@ KINDS = Mode(
         )
     },
 )
+TENANT = Link(
+    upper="default-fd1b34-vc-sample-1",
+    upper_id="7d2e9f10-9a51-4c55-8a77-0f6f7f0d2b01",
+    lower="super",
+    settings=Tenant(
+        key="default-fd1b34-vc-sample-1",
+        name="vc-sample-1",
+        namespace="default",
+        uid="d64ea0c0-91f8-46f5-8643-c0cab32ab0cd",
+        meta="1f5d0c5e-6b55-4c1a-9a43-7b0f3f9f6c02",
+        opaque_prefixes=("secret.example.com",),
+        transparent_prefixes=("told.example.com",),
+    ),
+)
+SUPER = Link("super", "1f5d0c5e-6b55-4c1a-9a43-7b0f3f9f6c02", TENANT.upper, TENANT.settings)
+_EVERYTHING = virtualcluster_settings.Settings(frozenset(virtualcluster_settings.Extra))
+VIRTUALCLUSTER = virtualcluster.mode(_EVERYTHING)
+SHARED = virtualcluster.shared(_EVERYTHING)
+
+
+@dataclass(frozen=True)
+class Way:
+    """How objects of a kind travel."""
+
+    mode: Mode
+    link: Link
+    is_upward: bool = False
+
+
+def _ways(mode: Mode, link: Link, *, is_upward: bool = False) -> dict[Resource, Way]:
+    return {rule.resource: Way(mode, link, is_upward) for rule in mode.rules.values() if rule.travels}
+
+
 # Who carries what, by folder. A kind that no mode carries yet is among the kinds.
-MODES: Mapping[str, Mapping[Resource, Mode]] = {
-    "tensile": {**dict.fromkeys(TENSILE.rules, TENSILE), resources.PERSISTENT_VOLUMES: UPWARDS},
-    "kinds": {resources.INGRESSES: KINDS},
+WAYS: Mapping[str, Mapping[Resource, Way]] = {
+    "tensile": _ways(UPWARDS, LINK, is_upward=True) | _ways(TENSILE, LINK),
+    "kinds": {resources.INGRESSES: Way(KINDS, LINK)},
+    "virtualcluster": _ways(VIRTUALCLUSTER, TENANT) | _ways(SHARED, SUPER, is_upward=True),
 }
 
 
@@ -63,22 +100,38 @@ class Case:
         return str(self.folder.relative_to(ROOT))
 
     @property
+    def way(self) -> Way:
+        kind, ways = self.folder.parent.name, WAYS[self.folder.parent.parent.name]
+        return next(way for resource, way in ways.items() if resource.kind.lower() == kind)
+
+    @property
     def mode(self) -> Mode:
-        kind, modes = self.folder.parent.name, MODES[self.folder.parent.parent.name]
-        return next(mode for resource, mode in modes.items() if resource.kind.lower() == kind)
+        return self.way.mode
+
+    @property
+    def link(self) -> Link:
+        """The link, with what there is besides."""
+        around = self.read("around.yaml")
+        above, below = ([Object.of(one) for one in around.get(side) or ()] for side in ("above", "below"))
+        return replace(self.way.link, around=Surroundings(above, below))
 
     @property
     def rule(self) -> Rule:
         return next(r for r in self.mode.rules.values() if r.resource.kind.lower() == self.folder.parent.name)
 
     @property
+    def given(self) -> str:
+        """The file with the object that travels."""
+        return "lower.yaml" if self.way.is_upward else "upper.yaml"
+
+    @property
     def source(self) -> Object:
         """The object that travels."""
-        return Object.of(self.read("lower.yaml" if self.mode is UPWARDS else "upper.yaml"))
+        return Object.of(self.read(self.given))
 
     def desired(self, source: Object) -> Object:
         """Its copy as it should be."""
-        return self.mode.desired(source, Key(LINK.upper, self.rule.resource, *source.key), LINK)
+        return self.mode.desired(source, Key(self.link.upper, self.rule.resource, *source.key), self.link)
 
     def read(self, name: str) -> dict[str, Any]:
         """A file of the folder; empty if it is not there."""
@@ -89,11 +142,11 @@ class Case:
         """What the files should say that are not given."""
         source = self.source
         wanted = self.desired(source)
-        copy = {"upper.yaml" if self.mode is UPWARDS else "lower.yaml": self.rule.at_birth(wanted).to_dict()}
+        copy = {"upper.yaml" if self.way.is_upward else "lower.yaml": self.rule.at_birth(wanted).to_dict()}
         if not (told := self.read("told.yaml")):
             return copy
         lower, back = Object.of(merged(wanted.to_dict(), told)), source.to_dict()
-        for part in self.rule.up_patches(source, lower, LINK):
+        for part in self.rule.up_patches(source, lower, self.link):
             back = merged(back, part.patch)
         return copy | {"back.yaml": back}
 

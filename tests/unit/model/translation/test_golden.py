@@ -4,7 +4,6 @@ import pytest
 
 import golden_files
 from golden_files import Case
-from hansa.kube import resources
 
 CASES = golden_files.cases()
 
@@ -17,10 +16,11 @@ def test_a_golden_file_is_what_the_mode_makes(case: Case) -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_no_file_is_left_over(case: Case) -> None:
-    given = {"lower.yaml" if case.mode is golden_files.UPWARDS else "upper.yaml", "told.yaml"}
+    given = {case.given, "told.yaml", "around.yaml"}
     assert {path.name for path in case.folder.iterdir()} - given == set(case.answers())
 
 
-def test_every_kind_that_tensile_carries_has_a_golden_file() -> None:
-    shown = {case.rule.resource for case in CASES}
-    assert shown >= golden_files.TENSILE.rules.keys() | {resources.PERSISTENT_VOLUMES}
+@pytest.mark.parametrize("folder", golden_files.WAYS)
+def test_every_kind_that_a_mode_carries_has_a_golden_file(folder: str) -> None:
+    shown = {case.rule.resource for case in CASES if case.folder.parent.parent.name == folder}
+    assert shown == golden_files.WAYS[folder].keys()

@@ -42,7 +42,7 @@ def service(obj: Object, link: Link) -> Object:
         lower |= {name: spec[name] for name in _ADDRESSES if name in spec}
     if "ipFamilies" not in lower and spec.get("ipFamilyPolicy") == "RequireDualStack":
         lower["ipFamilyPolicy"] = "PreferDualStack"  # the super cluster may have one family only
-    if address:
+    if address not in ("", _HEADLESS):
         obj = obj.with_metadata(annotations={**obj.annotations, keys.CLUSTER_IP: address})
     return obj.with_fields(spec=lower)
 
