@@ -1,6 +1,7 @@
 """Lower Events told again on the upper objects: what happens below is seen where people look.
 
-At most one write for each Event below; too many at once are left out.
+One write at a time, so that words about objects never hold up what the objects themselves have to tell: a busy server
+gets fewer of them. At most one write for each Event below; too many at once are left out.
 """
 
 import asyncio
@@ -14,7 +15,6 @@ from hansa.model.pair import Key
 from hansa.runtime import metrics
 
 MOST = 1000  # Events that wait to be written; more than that is noise
-WRITERS = 4
 TOLD = ("reason", "message", "type", "count", "firstTimestamp", "lastTimestamp", "eventTime", "series", "action")
 
 
@@ -31,9 +31,9 @@ class Echo:
 
     async def run(self) -> None:
         """Tell until cancelled."""
-        async with asyncio.TaskGroup() as group:
-            for _ in range(WRITERS):
-                group.create_task(self._write())
+        while True:
+            await self._changed.acquire()
+            await self._write(self._waiting.pop(next(iter(self._waiting))))
 
     def take(self, heard: Heard) -> None:
         """Have an Event told."""
@@ -45,21 +45,18 @@ class Echo:
             self._changed.release()
         self._waiting[uid] = heard
 
-    async def _write(self) -> None:
-        while True:
-            await self._changed.acquire()
-            heard = self._waiting.pop(next(iter(self._waiting)))
-            upper = self._view.get(Key(self._view.name, heard.resource, heard.origin.namespace, heard.origin.name))
-            link = self._view.links.get(heard.lower)
-            if upper is None or upper.uid != heard.origin.uid or link is None:
-                continue
-            message = self._view.mode.retold(heard.event.get("message") or "", link)
-            try:
-                await self._tell(heard.event, _event(heard.event, upper, message))
-            except errors.ApiError as error:
-                self._count(heard, type(error).__name__)
-            else:
-                self._count(heard, "ok")
+    async def _write(self, heard: Heard) -> None:
+        upper = self._view.get(Key(self._view.name, heard.resource, heard.origin.namespace, heard.origin.name))
+        link = self._view.links.get(heard.lower)
+        if upper is None or upper.uid != heard.origin.uid or link is None:
+            return
+        message = self._view.mode.retold(heard.event.get("message") or "", link)
+        try:
+            await self._tell(heard.event, _event(heard.event, upper, message))
+        except errors.ApiError as error:
+            self._count(heard, type(error).__name__)
+        else:
+            self._count(heard, "ok")
 
     async def _tell(self, event: Object, told: Object) -> None:
         client = self._view.upper.cluster.client
