@@ -14,6 +14,9 @@ class Resource:
     namespaced: bool = field(default=True, kw_only=True)
     kind: str = field(default="", kw_only=True, compare=False)
 
+    def __hash__(self) -> int:
+        return hash(self.plural)  # keys of queues and caches hold a resource; the generated one takes four times longer
+
     def __str__(self) -> str:
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
