@@ -15,7 +15,7 @@ class Resource:
     kind: str = field(default="", kw_only=True, compare=False)
 
     def __hash__(self) -> int:
-        return hash(self.plural)  # keys of queues and caches hold a resource; the generated one takes four times longer
+        return hash(self.plural)  # keys of queues and caches hold a resource; the generated hash reads all fields
 
     def __str__(self) -> str:
         return f"{self.plural}.{self.group}" if self.group else self.plural
