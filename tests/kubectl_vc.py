@@ -59,6 +59,12 @@ class Manager:
 
     def __init__(self, client: Client, namespace: str) -> None:
         self._client, self._namespace = client, namespace
+        self._roots: list[str] = []
+
+    async def clean(self) -> None:
+        """Take away what it made."""
+        for root in self._roots:
+            await self._client.delete(resources.NAMESPACES, root)
 
     async def get(self, name: str) -> api.VirtualCluster:
         """The VirtualCluster."""
@@ -82,6 +88,7 @@ class Manager:
         """Make the root namespace with the administrator's kubeconfig; its name."""
         root = (await self.get(name)).root
         await self.make(resources.NAMESPACES, "v1", {"name": root})
+        self._roots.append(root)
         data = {"admin-kubeconfig": base64.b64encode(kubeconfig).decode()}
         await self.make(resources.SECRETS, "v1", {"name": "admin-kubeconfig", "namespace": root}, data=data)
         return root

@@ -17,7 +17,7 @@ from hansa.local import components
 from hansa.tenancy import api
 from kubectl_vc import KubectlVc, Manager, cluster_of, line
 from programs import Kubectl, Refused
-from tenants import virtual_cluster
+from virtual_clusters import virtual_cluster
 
 
 @pytest.fixture
@@ -26,8 +26,10 @@ def vc(kubectl, cluster, tmp_path):
 
 
 @pytest.fixture
-def manager(meta, home):
-    return Manager(meta, home)
+async def manager(meta, home):
+    played = Manager(meta, home)
+    yield played
+    await played.clean()
 
 
 @pytest.fixture

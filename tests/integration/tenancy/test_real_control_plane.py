@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import real_machine
-import tenants
+import virtual_clusters
 from hansa import local
 from hansa.kube import resources
 from hansa.kube.client import Client
@@ -50,7 +50,7 @@ async def test_a_control_plane_of_pods_serves_its_tenant(
     super_cluster: Cluster, fleet: Fleet, kubectl: Path, tmp_path: Path
 ) -> None:
     kubeconfig = tmp_path / "vc-1.kubeconfig"
-    manifest = tenants.virtual_cluster("vc-sample-1", "default").to_json().decode()
+    manifest = virtual_clusters.virtual_cluster("vc-sample-1", "default").to_json().decode()
     vc = KubectlVc(kubectl, super_cluster.kubeconfig, folder=tmp_path)
     async with super_cluster.client("hansa-test") as client:
         await installing.install(client, cluster_versions.samples())

@@ -7,7 +7,7 @@ import pytest
 import yaml
 from cryptography import x509
 
-import tenants
+import virtual_clusters
 from eventually import eventually
 from hansa.kube import errors, resources
 from hansa.kube.objects import Key
@@ -53,7 +53,7 @@ class Tenant:
 @pytest.fixture
 async def tenant(meta, home, manager):
     """A tenant that runs."""
-    await meta.create(VIRTUAL_CLUSTERS, tenants.virtual_cluster("one", home))
+    await meta.create(VIRTUAL_CLUSTERS, virtual_clusters.virtual_cluster("one", home))
     found = Tenant(meta, Key(home, "one"))
     await eventually(found.is_running, within=90)
     yield found
@@ -172,7 +172,7 @@ async def test_a_version_that_the_cluster_refuses_is_told(meta, home, manager):
     spec["etcd"]["statefulset"]["spec"]["template"]["spec"]["containers"][0]["image"] = ""
     bad = cluster_versions.samples()[0].with_metadata(name=f"cv-bad-{home}").with_fields(spec=spec)
     await meta.create(CLUSTER_VERSIONS, bad)
-    await meta.create(VIRTUAL_CLUSTERS, tenants.virtual_cluster("bad", home, clusterVersionName=bad.name))
+    await meta.create(VIRTUAL_CLUSTERS, virtual_clusters.virtual_cluster("bad", home, clusterVersionName=bad.name))
     tenant = Tenant(meta, Key(home, "bad"))
 
     async def is_told():

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-import tenants
+import virtual_clusters
 from hansa.kube.objects import Object
 from hansa.tenancy import api, cluster_versions, pki, statefulset, statefulset_objects
 from hansa.tenancy.provisioning import Order
@@ -16,7 +16,7 @@ SAMPLE = cluster_versions.samples()[0]
 
 
 def order(version=SAMPLE):
-    vc = tenants.virtual_cluster("name", "ns").with_metadata(uid="d64ea0c0-91f8-46f5-8643-c0cab32ab0cd")
+    vc = virtual_clusters.virtual_cluster("name", "ns").with_metadata(uid="d64ea0c0-91f8-46f5-8643-c0cab32ab0cd")
     services = ipaddress.ip_network("10.230.0.0/20")
     return Order(api.virtual_cluster(vc), api.cluster_version(version), ROOT, services)
 
@@ -74,7 +74,9 @@ def test_the_tenants_service_range_takes_the_place_of_the_samples(name, keys):
 
 
 def test_a_range_in_the_command_and_in_two_words_is_replaced_too(keys):
-    version = tenants.cluster_version("cv", apiserver=["--a", "--service-cluster-ip-range", "10.0.0.0/8", "--b"])
+    version = virtual_clusters.cluster_version(
+        "cv", apiserver=["--a", "--service-cluster-ip-range", "10.0.0.0/8", "--b"]
+    )
     spec = version.spec
     first = spec["apiServer"]["statefulset"]["spec"]["template"]["spec"]["containers"][0]
     first["command"] += ["--service-cluster-ip-range=10.0.0.0/8"]
