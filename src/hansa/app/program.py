@@ -1,18 +1,25 @@
 """What every program is made of: a manager, and clusters that are reached with somebody's credentials."""
 
 import asyncio
+import os
 import random as randomness
+import secrets
+import socket
 import sys
+from collections.abc import Iterable
 from typing import TypedDict
 
 import hansa
+from hansa.control.election import Election
 from hansa.control.health import Health
 from hansa.control.informer import Informers
-from hansa.control.manager import Manager, Part
+from hansa.control.manager import Lead, Manager, Part
 from hansa.engine.cluster import Cluster
 from hansa.engine.registry import Routes
 from hansa.engine.syncer import Syncer
+from hansa.kube import resources
 from hansa.kube.client import Client
+from hansa.kube.resource import Resource
 from hansa.model.mode import Mode
 from hansa.runtime import clock, metrics
 from hansa.runtime.errors import HansaError
@@ -45,6 +52,7 @@ class Program:
         self.random = randomness.Random()  # noqa: S311 - spreads load, guards nothing
         self.metrics = metrics.Registry()
         self.manager = Manager(**self.given())
+        self._election: Election | None = None
 
     def given(self) -> Given:
         """What almost every component takes."""
@@ -58,9 +66,25 @@ class Program:
         """A member of the league."""
         return Cluster(name, client, supervisor=self.manager.supervisor, **self.given())
 
-    def syncer(self, mode: Mode, registry: Routes) -> Syncer:
+    def syncer(self, mode: Mode, registry: Routes, *, whole: Iterable[Resource] = (resources.PODS,)) -> Syncer:
         """The engine with one mode's table."""
-        return Syncer(mode, registry, **self.given())
+        return Syncer(mode, registry, whole=whole, may_write=self.may_write, **self.given())
+
+    def may_write(self) -> bool:
+        """Whether no other process can be at work now."""
+        return self._election is None or self._election.is_leading
+
+    def elect(self, name: str, cluster: Cluster, *, namespace: str) -> Lead:
+        """Let one of many processes work, by a Lease of this name; give the answer to the manager."""
+        self._election = Election(
+            name,
+            namespace=namespace,
+            identity=f"{socket.gethostname()}_{os.getpid()}_{secrets.token_hex(4)}",
+            client=cluster.client,
+            informers=cluster.informers,
+            **self.given(),
+        )
+        return self._election.lead
 
     def serve_health(self, where: str) -> None:
         """Answer /healthz, /readyz and /metrics at HOST:PORT."""

@@ -2,21 +2,16 @@
 
 import contextlib
 import logging
-import os
-import secrets
-import socket
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
 from hansa.app.program import Program, agent
-from hansa.control.election import Election
 from hansa.control.events import Recorder
 from hansa.control.informer import Scope
 from hansa.control.manager import Lead, Part
 from hansa.engine.cluster import REQUEST_DEADLINE, Cluster
 from hansa.engine.registry import Registry, Route, Routes
-from hansa.engine.syncer import Syncer
 from hansa.kube.client import Client
 from hansa.kube.credentials import Credentials
 from hansa.kube.credentials.source import Source
@@ -71,7 +66,7 @@ async def run(settings: Settings) -> None:
         )
         for mode, routes in ways:
             # Nobody else has objects in tenants' namespaces, so copies alone are watched: in one cache for both ways.
-            syncer = Syncer(mode, routes, whole=(), **program.given())
+            syncer = program.syncer(mode, routes, whole=())
             manager.work(Part(mode.name, syncer.run, syncer.drain))
         parts = _Tenants(settings, program, registry, below, meta, recorder)
         manager.work(Part("tenants", parts.follow, ready=parts.ready))
@@ -167,12 +162,5 @@ def _client(credentials: Credentials) -> Client:
 def _election(settings: Settings, meta: Cluster, program: Program) -> tuple[Lead, ...]:
     if not settings.election_namespace:
         return ()
-    election = Election(
-        f"{settings.name}-syncer-leaderelection-lock",
-        namespace=settings.election_namespace,
-        identity=f"{socket.gethostname()}_{os.getpid()}_{secrets.token_hex(4)}",
-        client=meta.client,
-        informers=meta.informers,
-        **program.given(),
-    )
-    return (election.lead,)
+    name = f"{settings.name}-syncer-leaderelection-lock"
+    return (program.elect(name, meta, namespace=settings.election_namespace),)

@@ -4,14 +4,10 @@ import contextlib
 import gc
 import hashlib
 import logging
-import os
-import secrets
-import socket
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from hansa.app.program import UPPER, Program, agent
-from hansa.control.election import Election
 from hansa.control.informer import Scope
 from hansa.control.knowledge import Unlisted
 from hansa.control.manager import Lead, Part
@@ -112,12 +108,5 @@ def _election(settings: Settings, namespace: str, upper: Cluster, program: Progr
     if not namespace:
         return ()
     names = ",".join(sorted(lower.node.name for lower in settings.lowers))
-    election = Election(
-        f"hansa-virtual-node-{hashlib.sha256(names.encode()).hexdigest()[:12]}",
-        namespace=namespace,
-        identity=f"{socket.gethostname()}_{os.getpid()}_{secrets.token_hex(4)}",
-        client=upper.client,
-        informers=upper.informers,
-        **program.given(),
-    )
-    return (election.lead,)
+    name = f"hansa-virtual-node-{hashlib.sha256(names.encode()).hexdigest()[:12]}"
+    return (program.elect(name, upper, namespace=namespace),)
