@@ -60,8 +60,8 @@ class View:
 
     def attach(self, route: Route, side: Side) -> None:
         """Objects can be in this lower cluster, too, from now on."""
-        beside = around.Around(self, route.lower)
-        self.links[route.lower] = Link(self.name, self.upper_id, route.lower, route.settings, around=beside)
+        seen = around.Around(self, route.lower)
+        self.links[route.lower] = Link(self.name, self.upper_id, route.lower, route.settings, route.nodes, seen)
         self.lowers[route.lower], self.routes[route.lower] = side, route
         for cache in side.stores.values():
             cache.index(BY_UPPER, by_upper)

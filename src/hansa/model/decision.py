@@ -34,6 +34,7 @@ class _Standing(Enum):
     UNSEEN = auto()
     ABSENT = auto()
     FOREIGN = auto()
+    BESIDE = auto()  # of this upper object, brought by another route between the same clusters: it serves, untouched
     FORMER = auto()  # ours, of an upper object that is gone while its name lives on
     OURS = auto()
 
@@ -165,7 +166,7 @@ def _told(view: _View, upper: Object, lower: Object, link: Link) -> Iterator[Act
 def _end(view: _View) -> Iterator[Action]:
     """The end of an upper object whose lower one is gone, or is going by itself. None while a side is unseen."""
     upper, home, standings = view.upper, view.pair.key.cluster, view.sides.values()
-    if upper is None or _Standing.UNSEEN in standings:
+    if upper is None or _Standing.UNSEEN in standings or _Standing.BESIDE in standings:
         return
     if not upper.is_leaving:
         if not view.is_finished and _ends_without(view, upper):
@@ -222,4 +223,8 @@ def _whose(lower: Object, key: Key, link: Link, upper: Object | None) -> _Standi
     origin = stamp.of(lower)
     if origin is None or (origin.upper, origin.namespace, origin.name) != (link.upper_id, key.namespace, key.name):
         return _Standing.FOREIGN
-    return _Standing.OURS if upper is None or origin.uid == upper.uid else _Standing.FORMER
+    if upper is None:
+        return _Standing.OURS
+    if origin.uid != upper.uid:
+        return _Standing.FORMER
+    return _Standing.BESIDE if origin.is_beside(link.nodes) else _Standing.OURS

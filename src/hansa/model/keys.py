@@ -4,6 +4,7 @@
 UPPER = "hansa.dev/upper"  # label: the id of the upper cluster
 UPPER_UID = "hansa.dev/upper-uid"  # annotation: the uid of the upper object
 UPPER_NAME = "hansa.dev/upper-name"  # annotation: namespace/name of the upper object
+ROUTE = "hansa.dev/route"  # annotation: the virtual nodes of the route that brought it, with commas
 CARRIED = "hansa.dev/carried"  # annotation: the keys that came from the upper object, "labels;annotations"
 
 # What a lower object remembers.

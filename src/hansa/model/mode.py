@@ -153,4 +153,4 @@ class Mode:
             finalizers=(),
             managed_fields=UNSET,
         ).with_fields(status=rule.status_down(lower))
-        return stamp.put(lower, stamp.Origin(link.upper_id, upper.uid, upper.namespace, upper.name))
+        return stamp.put(lower, stamp.Origin(link.upper_id, upper.uid, upper.namespace, upper.name, link.nodes))

@@ -78,6 +78,7 @@ class Link:
     upper_id: str
     lower: str
     settings: Any = None  # what the mode's own steps need to know; its type is the mode's
+    nodes: frozenset[str] = frozenset()  # the virtual nodes that stand for the lower cluster on this way
     around: Around = field(default=NOTHING_AROUND, compare=False, repr=False)
 
 

@@ -7,17 +7,25 @@ from hansa.kube.objects import Object
 from hansa.model import keys
 
 # Our own words, which an upper object may bear as well: it may be a copy itself, or a manifest made from one.
-_OURS = frozenset({keys.UPPER, keys.UPPER_UID, keys.UPPER_NAME, keys.CARRIED, keys.LOWER_UID})
+_OURS = frozenset({keys.UPPER, keys.UPPER_UID, keys.UPPER_NAME, keys.ROUTE, keys.CARRIED, keys.LOWER_UID})
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The upper object that a lower one is a copy of. `upper` is the id of the upper cluster, which never changes."""
+    """The upper object that a lower one is a copy of. `upper` is the id of the upper cluster, which never changes.
+
+    `nodes` are the virtual nodes for which it was brought: of two routes between the same clusters, the one of these.
+    """
 
     upper: str
     uid: str
     namespace: str
     name: str
+    nodes: frozenset[str] = frozenset()
+
+    def is_beside(self, nodes: frozenset[str]) -> bool:
+        """Whether another route than that of these nodes brought it."""
+        return bool(self.nodes) and bool(nodes) and self.nodes.isdisjoint(nodes)
 
 
 def of(obj: Object) -> Origin | None:
@@ -26,7 +34,7 @@ def of(obj: Object) -> Origin | None:
     if not upper or not uid:
         return None
     namespace, _, name = obj.annotations.get(keys.UPPER_NAME, "").rpartition("/")
-    return Origin(upper, uid, namespace, name)
+    return Origin(upper, uid, namespace, name, _keys(obj.annotations.get(keys.ROUTE, "")))
 
 
 def put(obj: Object, origin: Origin) -> Object:
@@ -38,6 +46,8 @@ def put(obj: Object, origin: Origin) -> Object:
         keys.UPPER_NAME: f"{origin.namespace}/{origin.name}",
         keys.CARRIED: f"{','.join(sorted(labels))};{','.join(sorted(annotations))}",
     }
+    if origin.nodes:
+        mark[keys.ROUTE] = ",".join(sorted(origin.nodes))
     return obj.with_metadata(labels=labels | {keys.UPPER: origin.upper}, annotations=annotations | mark)
 
 
@@ -52,5 +62,5 @@ def selector(upper: str = "") -> str:
     return f"{keys.UPPER}={upper}" if upper else keys.UPPER
 
 
-def _keys(text: str) -> Set[str]:
-    return {key for key in text.split(",") if key} - _OURS
+def _keys(text: str) -> frozenset[str]:
+    return frozenset(key for key in text.split(",") if key) - _OURS if text else frozenset()

@@ -265,3 +265,38 @@ async def test_a_pod_of_a_namespace_that_leaves_is_released(engine, clients, see
         return False
 
     await eventually(is_gone)
+
+
+@pytest.mark.timeout(180)
+async def test_two_engines_with_different_nodes_leave_each_others_objects_alone(
+    start_engine, clients, see, home, league
+):
+    """Both lead from the same upper to the same lower cluster."""
+    await clients["up"].create(CONFIG_MAPS, lab.config_map("shared", namespace=home))
+    node = lab.virtual_node("vn3")
+    await clients["up"].create(resources.NODES, node)
+    async with start_engine(lowers=["low1"]), start_engine(lowers=[]) as other, league["low1"].client("other") as low1:
+        other.join("low1", low1)
+        other.registry.link(Route("up", "low1", nodes=frozenset({"vn3"})))
+        for name, on in (("one", "vn1"), ("three", "vn3")):
+            await clients["up"].create(PODS, lab.pod(name, on, namespace=home, config_map="shared"))
+        before = {}
+        for name in ("one", "three"):
+            await eventually(see["up"].has(PODS, name, home, is_running))
+            before[name] = (await see["low1"].find(PODS, name, home)).uid
+        copy = await see["low1"].find(CONFIG_MAPS, "shared", home)
+        for number in range(3):  # each change has both engines look at both
+            for name in ("one", "three"):
+                label = {"metadata": {"labels": {"turn": str(number)}}}
+                await clients["up"].patch(PODS, name, label, namespace=home)
+                turned = see["low1"].has(PODS, name, home, lambda o, n=number: o.labels.get("turn") == str(n))
+                assert (await eventually(turned)).uid == before[name]
+        assert (await see["low1"].find(CONFIG_MAPS, "shared", home)).uid == copy.uid
+        # The one that brought the ConfigMap takes it away with its last pod; the other one's pod gets it again.
+        await clients["up"].delete(PODS, "one", namespace=home, grace=0)
+        await eventually(see["low1"].lacks(PODS, "one", home))
+        await eventually(see["low1"].has(CONFIG_MAPS, "shared", home))
+        await clients["up"].delete(PODS, "three", namespace=home, grace=0)
+        await eventually(see["low1"].lacks(PODS, "three", home))
+        await eventually(see["low1"].lacks(CONFIG_MAPS, "shared", home))
+    await clients["up"].delete(resources.NODES, "vn3")

@@ -270,3 +270,20 @@ def test_a_lower_namespace_goes_when_the_upper_one_is_gone_not_while_it_leaves()
     assert decided(upper(**LEAVING, annotations={keys.LOWER_UID: "l1"}), there, of=resources.NAMESPACES) == ["wait"]
     assert decided(upper(**LEAVING), {}, of=resources.NAMESPACES) == []
     assert decided(None, there, {}, of=resources.NAMESPACES) == ["delete l1 in a, grace None"]
+
+
+def test_what_another_route_between_the_same_clusters_brought_is_left_alone_while_its_upper_object_lives() -> None:
+    brought = {"a": lower(annotations={**lower().annotations, keys.ROUTE: "vn2"})}
+    ours = {"a": replace(LINKS["a"], nodes=frozenset({"vn1"}))}
+
+    def seen(above: Side, intents: Mapping[str, Grade], of: Resource = resources.PODS) -> list[str]:
+        pair = Pair(Key("up", of, "shop", "web"), above, ours, brought, intents)
+        return [_line(action) for action in decision.decide(pair, MODE).actions]
+
+    assert seen(told(), {}) == []
+    assert seen(told(spec="2"), {}) == []
+    assert seen(told(**LEAVING, deletionGracePeriodSeconds=9), {}) == []
+    assert seen(upper(spec="2"), HERE, SETTINGS) == [], "it serves as well, and is the other's to change"
+    assert seen(None, {}) == ["delete l1 in a, grace 0"], "an orphan is everybody's"
+    ours["a"] = replace(LINKS["a"], nodes=frozenset({"vn1", "vn2"}))
+    assert seen(told(spec="2"), HERE) == ["patch l1 in a"]
