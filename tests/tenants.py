@@ -1,45 +1,61 @@
-"""VirtualClusters and ClusterVersions for tests, in the shape of upstream's samples."""
+"""Pods and Services as tests of tenants write them, and what VirtualCluster makes of them."""
 
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
+import golden_files
+from hansa.kube import resources
 from hansa.kube.objects import Object
+from hansa.kube.resource import Resource
+from hansa.model.mode import Part
+from hansa.model.pair import Key, Link
+from surroundings import Surroundings
 
-API = "tenancy.x-k8s.io/v1alpha1"
-
-
-def virtual_cluster(name: str, namespace: str, /, *, annotations: dict[str, str] | None = None, **spec: Any) -> Object:
-    """What a person writes; the fields of the spec in the API's own words."""
-    metadata: dict[str, Any] = {"name": name, "namespace": namespace}
-    if annotations:
-        metadata["annotations"] = annotations
-    wanted = {"clusterVersionName": "cv-sample-np", **spec}
-    return Object.of({"apiVersion": API, "kind": "VirtualCluster", "metadata": metadata, "spec": wanted})
+MODE, LINK = golden_files.VIRTUALCLUSTER, golden_files.TENANT
+KEY = LINK.settings.key
+API = {"clusterIP": "10.32.0.1", "ports": [{"name": "https", "port": 443}]}
 
 
-def cluster_version(name: str, /, **args: list[str]) -> Object:
-    """A ClusterVersion whose components have these extra arguments (etcd, apiserver, controller_manager)."""
-    spec = {
-        "etcd": bundle("etcd", "etcd", args.get("etcd", []), service={"clusterIP": "None"}),
-        "apiServer": bundle("apiserver", "kube-apiserver", args.get("apiserver", []), service={"type": "NodePort"}),
-        "controllerManager": bundle(
-            "controller-manager", "kube-controller-manager", args.get("controller_manager", [])
-        ),
-    }
-    return Object.of({"apiVersion": API, "kind": "ClusterVersion", "metadata": {"name": name}, "spec": spec})
+def a_link(above: Iterable[Object] = (), below: Iterable[Object] = (), **settings: Any) -> Link:
+    """The link of a tenant with these settings, and what there is besides."""
+    return replace(LINK, settings=replace(LINK.settings, **settings), around=Surroundings(above, below))
 
 
-def bundle(name: str, command: str, args: list[str], *, service: dict[str, Any] | None = None) -> dict[str, Any]:
-    """One component."""
-    labels = {"component-name": name}
-    container = {"name": name, "image": f"example.com/{name}:1", "command": [command], "args": args}
-    template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
-    spec = {"serviceName": name, "selector": {"matchLabels": labels}, "template": template}
-    found: dict[str, Any] = {
-        "metadata": {"name": name},
-        "statefulset": {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": name}, "spec": spec},
-    }
-    if service is not None:
-        named = "apiserver-svc" if name == "apiserver" else name
-        spec_of = {"selector": labels, **service}
-        found["service"] = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": named}, "spec": spec_of}
-    return found
+def a_pod(spec: dict[str, Any] | None = None, **metadata: Any) -> Object:
+    """A tenant's pod with one container, unless its spec says otherwise."""
+    whole = {"containers": [{"name": "main", "image": "main:1"}]} | (spec or {})
+    names = {"name": "web", "namespace": "shop", "uid": "upper-uid"}
+    return Object.of({"apiVersion": "v1", "kind": "Pod", "metadata": names | metadata, "spec": whole})
+
+
+def an_object(kind: str, name: str, namespace: str = "", **fields: Any) -> Object:
+    """Any object."""
+    labels = fields.pop("labels", {})
+    metadata = {"name": name, "namespace": namespace, "uid": f"uid-of-{name}", "labels": labels}
+    return Object.of({"kind": kind, "metadata": metadata} | fields)
+
+
+def a_service(name: str, namespace: str = "shop", **spec: Any) -> Object:
+    """A Service."""
+    return an_object("Service", name, namespace, spec=spec)
+
+
+def desired(upper: Object, link: Link = LINK, resource: Resource = resources.PODS) -> Object:
+    """The copy in the super cluster as it should be."""
+    return MODE.desired(upper, Key(link.upper, resource, *upper.key), link)
+
+
+def follow(lower: Object, upper: Object, resource: Resource = resources.PODS, link: Link = LINK) -> list[Part]:
+    """What is written down."""
+    return list(MODE.rules[resource].down_patches(lower, desired(upper, link, resource)))
+
+
+def tell(upper: Object, lower: Object, resource: Resource = resources.PODS, link: Link = LINK) -> list[Part]:
+    """What is written up."""
+    return list(MODE.rules[resource].up_patches(upper, lower, link))
+
+
+def refusal(upper: Object, link: Link = LINK, resource: Resource = resources.PODS) -> str:
+    """Why it may not travel."""
+    return MODE.rules[resource].check(upper, link)
