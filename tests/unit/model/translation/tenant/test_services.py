@@ -1,0 +1,113 @@
+"""A tenant's Services below: whose address they have, what follows, what comes back, which endpoints travel."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from hansa.kube import resources
+from hansa.kube.objects import Object
+from hansa.model import keys
+from hansa.model.pair import Key
+from hansa.model.placement import Facts
+from tenants import LINK, MODE, a_link, a_service, an_object, desired, follow, tell
+
+ADDRESS = {
+    "clusterIP": "10.32.0.5",
+    "clusterIPs": ["10.32.0.5"],
+    "ipFamilies": ["IPv4"],
+    "ipFamilyPolicy": "SingleStack",
+}
+FACTS = Facts(frozenset({"super"}), {}, lambda *_: frozenset())
+SERVICES = resources.SERVICES
+
+
+def below(**spec: Any) -> Object:
+    """A lower Service as it is."""
+    return desired(a_service("web"), resource=SERVICES).with_fields(spec=spec)
+
+
+def test_a_service_has_the_same_address_below_where_there_is_a_range_for_it() -> None:
+    service = a_service("web", **ADDRESS)
+    assert desired(service, resource=SERVICES).spec == ADDRESS
+    other = desired(service, a_link(keeps_service_ips=False), SERVICES)
+    assert other.spec == {"ipFamilyPolicy": "SingleStack"}
+    assert other.annotations[keys.CLUSTER_IP] == "10.32.0.5"
+
+
+def test_a_service_without_an_address_has_none_below() -> None:
+    for same in (True, False):
+        lower = desired(
+            a_service("web", clusterIP="None", clusterIPs=["None"]), a_link(keeps_service_ips=same), SERVICES
+        )
+        assert lower.spec == {"clusterIP": "None"}
+        assert keys.CLUSTER_IP not in lower.annotations
+
+
+def test_two_families_are_wished_for_where_addresses_are_others() -> None:
+    service = a_service("web", clusterIP="10.32.0.5", ipFamilyPolicy="RequireDualStack", ipFamilies=["IPv4", "IPv6"])
+    assert desired(service, a_link(keeps_service_ips=False), SERVICES).spec == {"ipFamilyPolicy": "PreferDualStack"}
+
+
+def test_what_was_allotted_below_stays() -> None:
+    upper = a_service("web", **ADDRESS, ports=[{"port": 80, "nodePort": 30001}], healthCheckNodePort=30002)
+    there = below(clusterIP="10.96.0.9", ipFamilyPolicy="PreferDualStack", ports=[{"port": 80, "nodePort": 31111}])
+    parts = follow(there, upper, SERVICES)
+    assert not [part for part in parts if "spec" in part.patch]
+
+
+def test_selectors_and_ports_follow() -> None:
+    upper = a_service("web", selector={"app": "new"}, ports=[{"port": 81}], type="LoadBalancer")
+    [part] = follow(
+        below(selector={"app": "old"}, ports=[{"port": 80, "nodePort": 31111}], type="NodePort"), upper, SERVICES
+    )
+    assert part.patch["spec"] == {"selector": {"app": "new"}, "ports": [{"port": 81}], "type": "LoadBalancer"}
+
+
+def test_an_address_that_is_another_one_is_told_once() -> None:
+    upper = a_service("web", **ADDRESS)
+    [part] = tell(upper, below(clusterIP="10.96.0.9"), SERVICES)
+    assert part.patch == {"metadata": {"annotations": {keys.SUPER_CLUSTER_IP: "10.96.0.9"}}}
+    told = upper.with_metadata(annotations={keys.SUPER_CLUSTER_IP: "10.96.0.9"})
+    assert tell(told, below(clusterIP="10.96.0.9"), SERVICES) == []
+    for same in ("10.32.0.5", "None", ""):
+        assert tell(upper, below(clusterIP=same), SERVICES) == []
+
+
+def test_a_balancers_addresses_come_up() -> None:
+    told = {"loadBalancer": {"ingress": [{"ip": "203.0.113.1"}]}}
+    [part] = tell(a_service("web", **ADDRESS), below(**ADDRESS).with_fields(status=told), SERVICES)
+    assert (part.subresource, part.patch) == ("status", {"status": told})
+
+
+@pytest.mark.parametrize(
+    ("manager", "travels"),
+    [
+        ("endpointslice-controller.k8s.io", False),
+        ("endpointslicemirroring-controller.k8s.io", False),
+        ("example.com/mine", True),
+        (None, True),
+    ],
+)
+def test_slices_travel_unless_the_super_cluster_makes_them_itself(manager: str | None, travels: bool) -> None:
+    labels = {"kubernetes.io/service-name": "web"} | (
+        {"endpointslice.kubernetes.io/managed-by": manager} if manager else {}
+    )
+    made = an_object("EndpointSlice", "web-1", "shop", labels=labels)
+    placed = MODE.rules[resources.ENDPOINT_SLICES].placement(
+        made, Key("t", resources.ENDPOINT_SLICES, "shop", "web-1"), FACTS
+    )
+    assert bool(placed) is travels
+
+
+def test_endpoints_travel_with_the_service_that_has_no_selector() -> None:
+    def named(service: Object) -> list[tuple[str, str]]:
+        return [(str(one.resource), one.name) for one in MODE.rules[SERVICES].references(service)]
+
+    assert named(a_service("web")) == [("endpoints", "web")]
+    assert named(a_service("web", selector={"app": "web"})) == []
+    assert named(a_service("web", type="ExternalName", externalName="example.com")) == []
+    users = replace(FACTS, users=lambda *_: frozenset({"super"}))
+    rule, key = MODE.rules[resources.ENDPOINTS], Key(LINK.upper, resources.ENDPOINTS, "shop", "web")
+    one = an_object("Endpoints", "web", "shop")
+    assert (bool(rule.placement(one, key, users)), bool(rule.placement(one, key, FACTS))) == (True, False)

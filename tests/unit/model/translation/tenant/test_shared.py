@@ -1,0 +1,153 @@
+"""What the super cluster has for its tenants: nodes, their leases, volumes, classes."""
+
+import datetime
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+import golden_files
+from golden_files import Case
+from hansa.kube import resources
+from hansa.kube.objects import Object
+from hansa.kube.resource import Resource
+from hansa.model import keys, stamp
+from hansa.model.pair import Key
+from hansa.model.placement import Facts
+from hansa.model.translation.tenant import nodes
+from hansa.model.translation.tenant.nodes import Look
+from hansa.modes import virtualcluster, virtualcluster_settings
+from surroundings import Surroundings
+from tenants import KEY, LINK, an_object
+
+SHARED, UP = golden_files.SHARED, golden_files.SUPER
+TENANTS = Facts(frozenset({KEY, "another"}), {}, lambda *_: frozenset({KEY}))
+NODE = Case(golden_files.ROOT / "virtualcluster/node/plain")
+
+
+def patches(rule_of: Resource, have: Object, source: Object) -> list[Any]:
+    rule = SHARED.rules[rule_of]
+    return list(rule.down_patches(have, SHARED.desired(source, Key("super", rule_of, *source.key), UP)))
+
+
+def copy_of_tenants(obj: Object) -> Object:
+    marked = stamp.put(obj, stamp.Origin(LINK.upper_id, "u1", "shop", obj.name))
+    return marked.with_metadata(annotations={**marked.annotations, keys.TENANT_CLUSTER: KEY})
+
+
+def a_super_pod(owner: str = "ReplicaSet", **spec: Any) -> Object:
+    pod = copy_of_tenants(an_object("Pod", "web", f"{KEY}-shop", spec=spec))
+    owners = f'[{{"apiVersion":"apps/v1","kind":"{owner}","name":"web","uid":"1"}}]'
+    return pod.with_metadata(annotations={**pod.annotations, keys.TENANT_OWNERS: owners})
+
+
+def test_a_node_and_its_lease_are_needed_where_a_pod_of_the_tenant_is_on_it() -> None:
+    rule = SHARED.rules[resources.PODS]
+    pod = a_super_pod(nodeName="n1")
+    key = Key("super", resources.PODS, *pod.key)
+    needed = [(one.resource, one.namespace, one.name) for one in rule.references(pod)]
+    assert needed == [(resources.NODES, "", "n1"), (resources.LEASES, "kube-node-lease", "n1")]
+    assert rule.needs(pod, key, TENANTS) == {KEY: 2}
+    assert rule.placement(pod, key, TENANTS) == {}, "the pod itself is above already"
+    assert list(rule.references(a_super_pod())) == []
+
+
+def test_pods_of_a_daemon_set_hold_no_node() -> None:
+    rule = SHARED.rules[resources.PODS]
+    assert list(rule.references(a_super_pod("DaemonSet", nodeName="n1"))) == []
+
+
+def test_what_is_not_a_copy_of_ours_concerns_no_tenant() -> None:
+    rule, pod = SHARED.rules[resources.PODS], a_super_pod(nodeName="n1")
+    key = Key("super", resources.PODS, *pod.key)
+    assert rule.needs(pod.with_metadata(labels={}), key, TENANTS) == {}
+    assert rule.needs(pod, key, replace(TENANTS, lowers=frozenset({"another"}))) == {}
+
+
+def test_a_node_shows_labels_and_taints_by_setting_and_no_pod_is_scheduled_to_it() -> None:
+    look = Look(labels=frozenset({"rack"}), taints=frozenset({"dedicated"}), port=7, cluster_id="r1")
+    mode = virtualcluster.shared(virtualcluster_settings.Settings(nodes=look))
+    node = mode.desired(NODE.source, Key("super", resources.NODES, "", "worker-3"), UP)
+    assert (node.labels["rack"], node.labels[keys.SUPER_CLUSTER_ID]) == ("r7", "r1")
+    assert node.spec["unschedulable"] is True
+    assert [one["key"] for one in node.spec["taints"]] == ["node.kubernetes.io/unschedulable", "dedicated"]
+    assert node.status["daemonEndpoints"] == {"kubeletEndpoint": {"Port": 7}}
+    mine = [{"key": "mine", "effect": "NoSchedule"}]
+    bare = NODE.source.with_fields(spec={})
+    wanted = mode.desired(bare, Key("super", resources.NODES, "", "worker-3"), UP)
+    there = node.with_fields(spec=node.spec | {"taints": node.spec["taints"] + mine})
+    [part] = mode.rules[resources.NODES].down_patches(there, wanted)
+    assert [one["key"] for one in part.patch["spec"]["taints"]] == ["node.kubernetes.io/unschedulable", "mine"]
+
+
+def condition(kind: str, status: str, heartbeat: str = "2026-05-01T10:00:00Z") -> dict[str, str]:
+    return {"type": kind, "status": status, "lastHeartbeatTime": heartbeat}
+
+
+def test_conditions_follow_the_super_node_but_heartbeats_alone_are_not_worth_a_write() -> None:
+    node = NODE.desired(NODE.source)
+    before, beat, away = (
+        NODE.source.with_fields(status=NODE.source.status | {"conditions": [one]})
+        for one in (
+            condition("Ready", "True"),
+            condition("Ready", "True", "2026-05-01T10:05:00Z"),
+            condition("Ready", "False"),
+        )
+    )
+    own = condition("example.com/mine", "True")
+    there = node.with_fields(status=node.status | {"conditions": [condition("Ready", "True"), own]})
+    assert patches(resources.NODES, there, before) == []
+    assert patches(resources.NODES, there, beat) == []
+    [part] = patches(resources.NODES, there, away)
+    assert (part.subresource, part.patch["status"]) == ("status", {"conditions": [condition("Ready", "False"), own]})
+
+
+def test_a_change_of_a_super_nodes_status_counts_as_one_of_its_content() -> None:
+    rule = SHARED.rules[resources.NODES]
+    assert rule.carries_status
+    assert rule.status_down(NODE.source) == NODE.source.status
+
+
+@pytest.mark.parametrize(
+    ("seconds", "is_told"), [(0, False), (10, False), (59, False), (60, True), (3600, True), (-60, False)]
+)
+def test_a_lease_is_renewed_when_the_last_renewal_is_a_minute_old(seconds: int, is_told: bool) -> None:
+    case = Case(golden_files.ROOT / "virtualcluster/lease/of-a-node")
+    copy = case.desired(case.source)
+    then = datetime.datetime.fromisoformat(copy.spec["renewTime"]) + datetime.timedelta(seconds=seconds)
+    renewed = case.source.with_fields(spec=case.source.spec | {"renewTime": then.isoformat()})
+    told = patches(resources.LEASES, copy, renewed)
+    assert bool(told) is is_told
+    if told:
+        assert told[0].patch["spec"] == {"renewTime": then.isoformat(), "leaseDurationSeconds": nodes.LEASE_SECONDS}
+
+
+def test_a_volume_is_for_the_tenants_claim() -> None:
+    rule = SHARED.rules[resources.PERSISTENT_VOLUME_CLAIMS]
+    claim = copy_of_tenants(an_object("PersistentVolumeClaim", "data", f"{KEY}-shop", spec={"volumeName": "v1"}))
+    assert [(one.resource, one.name) for one in rule.references(claim)] == [(resources.PERSISTENT_VOLUMES, "v1")]
+    assert rule.needs(claim, Key("super", resources.PERSISTENT_VOLUME_CLAIMS, *claim.key), TENANTS) == {KEY: 2}
+    bound = {"namespace": claim.namespace, "name": "data", "uid": "below", "resourceVersion": "7"}
+    volume = an_object("PersistentVolume", "v1", spec={"claimRef": bound, "persistentVolumeReclaimPolicy": "Delete"})
+    link = replace(UP, around=Surroundings([claim]))
+    spec = SHARED.desired(volume, Key("super", resources.PERSISTENT_VOLUMES, "", "v1"), link).spec
+    assert spec["claimRef"] == {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "namespace": "shop",
+        "name": "data",
+        "uid": "u1",
+    }
+    assert spec["persistentVolumeReclaimPolicy"] == "Retain"
+
+
+OFFERED = (resources.STORAGE_CLASSES, resources.PRIORITY_CLASSES, resources.CUSTOM_RESOURCE_DEFINITIONS)
+
+
+@pytest.mark.parametrize("resource", OFFERED, ids=str)
+def test_what_is_offered_is_with_every_tenant(resource: Resource) -> None:
+    rule, key = SHARED.rules[resource], Key("super", resource, "", "one")
+    offered = an_object(resource.kind, "one", labels={keys.SUPER_PUBLIC: "true"})
+    assert rule.placement(offered, key, TENANTS) == {KEY: 2, "another": 2}
+    assert rule.placement(an_object(resource.kind, "one"), key, TENANTS) == {}
+    assert rule.watched == "tenancy.x-k8s.io/super.public=true"

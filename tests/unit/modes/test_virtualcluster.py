@@ -1,0 +1,108 @@
+"""VirtualCluster's two tables: what travels, under which name, and what its settings switch."""
+
+import pytest
+
+from hansa.kube import resources
+from hansa.kube.objects import Key as Place
+from hansa.kube.resource import Resource
+from hansa.model import lifecycle
+from hansa.model.pair import Key, Link
+from hansa.model.translation.tenant.settings import Allowance
+from hansa.modes import virtualcluster, virtualcluster_settings
+from hansa.modes.virtualcluster_settings import Extra, InvalidSettings, Settings, Tenant
+
+DOWN = {
+    resources.NAMESPACES,
+    resources.PODS,
+    resources.SERVICES,
+    resources.ENDPOINTS,
+    resources.ENDPOINT_SLICES,
+    resources.CONFIG_MAPS,
+    resources.SECRETS,
+    resources.SERVICE_ACCOUNTS,
+    resources.PERSISTENT_VOLUME_CLAIMS,
+}
+LOOKED_UP = {resources.NODES, resources.PRIORITY_CLASSES}
+UP = {
+    resources.PERSISTENT_VOLUMES,
+    resources.NODES,
+    resources.LEASES,
+    resources.STORAGE_CLASSES,
+    resources.PRIORITY_CLASSES,
+    resources.CUSTOM_RESOURCE_DEFINITIONS,
+}
+KEY = "default-fd1b34-vc-sample-1"
+LINK = Link(KEY, "id-of-tenant", "super", Tenant(KEY))
+
+
+@pytest.mark.parametrize(
+    ("extra", "more"),
+    [
+        ([], set()),
+        ([Extra.INGRESS], {resources.INGRESSES}),
+        ([Extra.NETWORK_POLICY], {resources.NETWORK_POLICIES}),
+        (list(Extra), {resources.INGRESSES, resources.NETWORK_POLICIES}),
+    ],
+)
+def test_kinds_travel_down(extra: list[Extra], more: set[Resource]) -> None:
+    assert virtualcluster.mode(Settings(frozenset(extra))).rules.keys() == DOWN | LOOKED_UP | more
+
+
+def test_kinds_travel_up() -> None:
+    mode = virtualcluster.shared(Settings())
+    assert {rule.resource for rule in mode.rules.values() if rule.travels} == UP
+    assert mode.rules.keys() - UP == {resources.PODS, resources.PERSISTENT_VOLUME_CLAIMS}
+
+
+def test_the_super_cluster_is_watched_once_for_all_tenants() -> None:
+    assert virtualcluster.mode(Settings()).shares_lowers
+    assert not virtualcluster.shared(Settings()).shares_lowers
+
+
+def test_what_tells_is_what_people_look_at() -> None:
+    mode = virtualcluster.mode(Settings(frozenset(Extra)))
+    assert {rule.resource for rule in mode.rules.values() if rule.tells} == {
+        resources.PODS,
+        resources.SERVICES,
+        resources.PERSISTENT_VOLUME_CLAIMS,
+        resources.INGRESSES,
+    }
+
+
+def test_names_are_the_tenants_with_its_key_before_the_namespace() -> None:
+    mode = virtualcluster.mode(Settings())
+
+    def below(resource: Resource, namespace: str, name: str) -> Place:
+        return mode.lower_place(Key(KEY, resource, namespace, name), LINK)
+
+    assert below(resources.PODS, "shop", "web") == Place(f"{KEY}-shop", "web")
+    assert below(resources.NAMESPACES, "", "kube-system") == Place("", f"{KEY}-kube-system")
+    assert below(resources.NODES, "", "n1") == Place("", "n1")
+    ours = below(resources.CONFIG_MAPS, "shop", "kube-root-ca.crt")
+    assert (ours.namespace, ours.name != "kube-root-ca.crt") == (f"{KEY}-shop", True)
+
+
+def test_two_tenants_with_the_same_names_never_meet() -> None:
+    mode = virtualcluster.mode(Settings())
+    links = [Link(key, f"id-of-{key}", "super", Tenant(key)) for key in ("default-aaaaaa-vc", "default-bbbbbb-vc")]
+    for resource in DOWN:
+        namespace = "" if resource == resources.NAMESPACES else "shop"
+        one, other = (mode.lower_place(Key(link.upper, resource, namespace, "web"), link) for link in links)
+        assert one != other
+
+
+def test_a_namespace_leaves_last_and_an_account_that_is_there_serves() -> None:
+    rules = virtualcluster.mode(Settings()).rules
+    assert rules[resources.NAMESPACES].lifecycle.leaves_last
+    assert rules[resources.SERVICE_ACCOUNTS].lifecycle == lifecycle.SHARED_COPY
+    assert rules[resources.PRIORITY_CLASSES].lifecycle.shares_name, "what the super cluster has is watched"
+
+
+def test_settings_are_read_by_name_and_a_wrong_one_is_told() -> None:
+    assert virtualcluster_settings.extra(["ingress", " networkpolicy", ""]) == {Extra.INGRESS, Extra.NETWORK_POLICY}
+    assert virtualcluster_settings.allowances(["hostPath"]) == {Allowance.HOST_PATH}
+    assert virtualcluster_settings.dns_options("ndots=5, edns0") == (("ndots", "5"), ("edns0", ""))
+    with pytest.raises(InvalidSettings, match='there is no extra kind "pods": there are ingress, '):
+        virtualcluster_settings.extra(["pods"])
+    with pytest.raises(InvalidSettings, match='there is no allowance "root"'):
+        virtualcluster_settings.allowances(["root"])
