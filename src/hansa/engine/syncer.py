@@ -117,6 +117,8 @@ class Syncer:
                     self._views.tell(key, "Refused", action.reason)
                 case plan.Wait(until=Key() as until):
                     self._waiting.put(key, until=until)
+                case plan.Wait(seconds=seconds) if seconds:
+                    self._queue.add_after(key, seconds)
 
     def _outcome(self, key: Key, problems: list[applier.Problem]) -> controller.Outcome:
         for problem in problems:

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeGuard
 
 import msgspec
 
-from hansa.engine import around, references, tokens, waiting
+from hansa.engine import around, lingering, references, tokens, waiting
 from hansa.engine.references import Name
 from hansa.engine.registry import Route
 from hansa.engine.side import Side
@@ -19,6 +19,7 @@ from hansa.kube.resource import Resource
 from hansa.model import keys, pair, placement, stamp
 from hansa.model.mode import Mode
 from hansa.model.pair import Key, Link, Pair, Unknown
+from hansa.runtime import clock
 
 UNDER_WAY = "a write is under way there"  # its end wakes the key
 BY_UPPER = "upper"  # the index of a lower cache by the upper cluster that marks name
@@ -41,8 +42,9 @@ class Spot(NamedTuple):
 class View:
     """One upper cluster. Lower clusters are attached and detached at run time."""
 
-    def __init__(self, upper: Side, upper_id: str, mode: Mode, *, waiting: waiting.Waiting) -> None:
+    def __init__(self, upper: Side, upper_id: str, mode: Mode, *, waiting: waiting.Waiting, clock: clock.Clock) -> None:
         self.upper, self.upper_id, self.mode = upper, upper_id, mode
+        self._lingering = lingering.Lingering(clock)
         self.lowers: dict[str, Side] = {}
         self.links: dict[str, Link] = {}
         self.routes: dict[str, Route] = {}
@@ -145,6 +147,7 @@ class View:
             for name in self.lowers
             if (lower := self.lower(key, name)) is not None or name in wanted
         }
+        seconds = self.mode.rules[key.resource].lifecycle.lingers
         return Pair(
             key,
             upper,
@@ -152,6 +155,7 @@ class View:
             lowers=lowers,
             intents=intents,
             waits_for={} if upper is None or upper.is_leaving else self._missing(key, lowers),
+            lingers=self._lingering.left(key, lowers, wanted, seconds) if seconds else {},
             settled=frozenset() if upper is None else self._unchanged(key, upper, lowers),
         )
 

@@ -87,7 +87,7 @@ class Views:
         async with contextlib.AsyncExitStack() as stack:
             upper = await stack.enter_async_context(side.opened(cluster, scopes))
             supervisor = await stack.enter_async_context(self._supervised())
-            view = View(upper, upper_id, self._mode, waiting=self._waiting)
+            view = View(upper, upper_id, self._mode, waiting=self._waiting, clock=self._clock)
             if self._mode.rules.keys() >= TOKENS_NEED:
                 view.tokens = stack.enter_context(contextlib.closing(self._tokens(view)))
                 supervisor.start(f"tokens of {view.name}", view.tokens.run)

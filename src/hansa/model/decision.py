@@ -98,12 +98,19 @@ def _present(view: _View, lower: Object, cluster: str, grade: Grade | None) -> I
         yield Wait(f"what came of it in {cluster} has to be told first")
     elif upper is not None and upper.is_leaving and lifecycle.leaves_last:
         yield Wait(f"{cluster} keeps it until it is gone")
-    elif upper is None or upper.is_leaving or (grade is None and not lifecycle.stays):
+    elif upper is None or upper.is_leaving or (grade is None and not _stays(view, cluster)):
         yield from _leave(lower, cluster, "it is no longer wanted here", lifecycle.grace(upper))
     elif view.is_over(lower):
         yield from _leave(lower, cluster, "its upper object is finished", lifecycle.grace(upper))
     elif not lower.is_leaving and cluster not in view.pair.settled:
         yield from _followed(view, upper, lower, cluster)
+    if left := view.pair.lingers.get(cluster):
+        yield Wait(f"it may be needed in {cluster} again", seconds=left)
+
+
+def _stays(view: _View, cluster: str) -> bool:
+    """Whether a copy that nobody needs stays, for ever or for a while."""
+    return view.lifecycle.stays or cluster in view.pair.lingers
 
 
 def _followed(view: _View, upper: Object, lower: Object, cluster: str) -> Iterator[Action]:

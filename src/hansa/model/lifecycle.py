@@ -36,6 +36,8 @@ class Lifecycle:
     stays: bool = False
     # The lower object goes when the upper one is gone, not while it leaves: what is in it has to end before.
     leaves_last: bool = False
+    # The lower object stays so many seconds after nobody needs it any more: it is often needed again.
+    lingers: float = 0.0
     # Somebody else's object of the same name serves as well: it is used and not told as a conflict.
     shares_name: bool = False
     # It did what it was made for and never lives again, on either side.

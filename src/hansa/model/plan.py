@@ -67,10 +67,11 @@ class Refuse:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Nothing can be done yet; what it waits for will wake it: `until` that upper object changes, if it is one."""
+    """Nothing can be done yet; what it waits for will wake it: that upper object's next change, or so many seconds."""
 
     reason: str
     until: Key | None = None
+    seconds: float = 0.0
 
 
 Write = Create | Patch | Delete | Bind

@@ -16,7 +16,7 @@ from hansa.engine.waiting import Waiting
 from hansa.kube import resources, watching
 from hansa.kube.objects import Key as Place
 from hansa.model import decision, placement, plan
-from hansa.model.lifecycle import NAMESPACE
+from hansa.model.lifecycle import NAMESPACE, Lifecycle
 from hansa.model.mode import Mode, Rule
 from hansa.model.pair import Key, Unknown
 
@@ -31,7 +31,7 @@ class World:
         self.outer, self.mode, self.woken, self.version = outer, mode, [], 0
         self.waiting = Waiting(self.woken.append)
         self.upper, self.lower = self.side("up"), self.side("low")
-        self.view = View(self.upper, "id", mode, waiting=self.waiting)
+        self.view = View(self.upper, "id", mode, waiting=self.waiting, clock=outer.clock)
         self.view.attach(Route("up", "low", nodes=frozenset({"vn"})), self.lower)
 
     def side(self, name):
@@ -264,3 +264,43 @@ def test_steps_find_what_else_is_known_along_a_link(play):
         assert list(near.uppers(resources.NODES, "")) == []
 
     play(scene)
+
+
+LINGERING = Mode(
+    name="lingering",
+    rules={**lab.SMALL.rules, MAPS: Rule(MAPS, placement=placement.with_users, lifecycle=Lifecycle(lingers=120))},
+)
+
+
+def test_a_copy_that_lingers_goes_when_nobody_needed_it_for_so_long():
+    async def main(outer):
+        world = World(outer, LINGERING)
+        world.put(world.upper, MAPS, lab.config_map("settings"))
+        pod = world.put(world.upper, PODS, lab.pod("p", "vn", config_map="settings"))
+        _, [made] = world.decide(MAP)
+        world.put(world.lower, MAPS, made.obj)
+        assert world.decide(MAP)[1] == ()
+
+        async def passes(seconds):
+            await outer.clock.sleep(seconds)
+            return world.decide(MAP)[1]
+
+        def take(pod):
+            world.upper.stores[PODS].apply(watching.Deleted(pod.with_metadata(resource_version="9999")))
+            world.view.look(Name(PODS, pod.key))
+
+        take(pod)
+        assert await passes(0) == (plan.Wait("it may be needed in low again", seconds=120),)
+        assert await passes(100) == (plan.Wait("it may be needed in low again", seconds=20),)
+        again = world.put(world.upper, PODS, pod.with_metadata(name="p2"))
+        assert await passes(10) == ()
+        take(again)
+        assert await passes(100) == (plan.Wait("it may be needed in low again", seconds=120),)
+        [gone] = await passes(121)
+        assert isinstance(gone, plan.Delete)
+        world.lower.stores[MAPS].apply(watching.Deleted(gone.obj.with_metadata(resource_version="9999")))
+        assert await passes(0) == ()
+        world.put(world.lower, MAPS, made.obj)
+        assert await passes(0) == (plan.Wait("it may be needed in low again", seconds=120),), "it begins anew"
+
+    simulation.run(main)
