@@ -8,15 +8,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from hansa.model import keys
-from hansa.runtime import errors
 
 HOSTNAME: Final = "kubernetes.io/hostname"
 VIRTUAL: Final = "virtual-kubelet"  # the value of the label `type` on virtual nodes
 Term = dict[str, Any]  # a NodeSelectorTerm in its JSON form
-
-
-class Inseparable(errors.HansaError):
-    """A condition that joins both kinds in a way that no two conditions can express."""
+Halves = tuple[Term, Term]  # what a term asks of a virtual node, and of a node below; an empty one always holds
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,23 +35,23 @@ class Steering:
         above = {key: value for key, value in selector.items() if self.has_label(key, (value,))}
         return above, {key: value for key, value in selector.items() if key not in above}
 
-    def term(self, term: Term) -> tuple[Term, Term]:
+    def term(self, term: Term) -> Halves:
         """A term in two. A node's name (matchFields) is always one of the cluster where the pod was created."""
         expressions = term.get("matchExpressions") or []
         above = [one for one in expressions if self.has_label(one["key"], one.get("values") or ())]
         below = [one for one in expressions if one not in above]
         return _term(above, term.get("matchFields") or []), _term(below, [])
 
-    def terms(self, terms: Sequence[Term]) -> tuple[list[Term], list[Term]]:
-        """Terms of which one must hold, in two conditions that must both hold; an empty one always holds."""
+    def terms(self, terms: Sequence[Term]) -> tuple[list[Term], list[Halves]]:
+        """Terms of which one must hold: what that asks of virtual nodes, and what then must hold below.
+
+        Only terms that ask for other nodes in other clusters keep their upper half: where they are met decides.
+        """
         halves = [self.term(term) for term in terms]
-        above, below = _distinct(one for one, _ in halves), _distinct(other for _, other in halves)
-        if len(above) > 1 and len(below) > 1:
-            raise Inseparable(
-                "its terms tie labels of nodes to particular clusters, each in another way; only a pod for each"
-                " cluster can say that"
-            )
-        return ([] if {} in above else above), ([] if {} in below else below)
+        above, below = distinct(one for one, _ in halves), distinct(other for _, other in halves)
+        if len(above) == 1 or len(below) == 1:
+            halves = [] if {} in below else [({}, one) for one in below]
+        return ([] if {} in above else above), halves
 
 
 def has_conditions(term: Term) -> bool:
@@ -68,7 +64,8 @@ def _term(expressions: list[Any], fields: list[Any]) -> Term:
     return {name: conditions for name, conditions in parts.items() if conditions}
 
 
-def _distinct(terms: Iterable[Term]) -> list[Term]:
+def distinct(terms: Iterable[Term]) -> list[Term]:
+    """Each term once, in order."""
     found: list[Term] = []
     for term in terms:
         if term not in found:

@@ -7,6 +7,7 @@ import pytest
 import programs
 from eventually import eventually
 from hansa.admission import configuration
+from hansa.admission.parking import REQUIRED
 from league import TOLERATION, container, fresh_name, pod
 
 
@@ -28,7 +29,7 @@ async def test_constraints_hold_where_the_pod_runs(league, upper_namespace, webh
     required = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "rack", "operator": "In", "values": ["7"]}]}]}
     made = pod(
         "p",
-        affinity={"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}},
+        affinity={"nodeAffinity": {REQUIRED: required}},
         nodeSelector={"clusterID": "hamburg"},
         tolerations=[TOLERATION, {"key": "quiet", "operator": "Exists"}],
     )
@@ -41,6 +42,24 @@ async def test_constraints_hold_where_the_pod_runs(league, upper_namespace, webh
     assert lower["spec"]["affinity"] == made["spec"]["affinity"]
     assert "nodeSelector" not in lower["spec"]
     await hamburg.kubectl("taint", "node", node, "quiet-")
+
+
+async def test_terms_may_ask_for_other_nodes_in_other_clusters(league, upper_namespace, webhook):
+    terms, wanted = [], {}
+    for number, (cluster, member) in enumerate(league.lowers.items()):
+        wanted[cluster] = (await member.all("nodes"))[number]["metadata"]["name"]
+        await member.kubectl("label", "node", wanted[cluster], f"row={cluster}", "--overwrite")
+        conditions = [{"key": key, "operator": "In", "values": [cluster]} for key in ("clusterID", "row")]
+        terms.append({"matchExpressions": conditions})
+    required = {REQUIRED: {"nodeSelectorTerms": terms}}
+    for cluster, node in wanted.items():
+        made = pod(f"p-{cluster}", on=cluster, affinity={"nodeAffinity": required})
+        await league.upper.kubectl("-n", upper_namespace, "create", "-f", "-", stdin=json.dumps(made))
+        await league.phase(upper_namespace, f"p-{cluster}")
+        lower = await league.lowers[cluster].find("pod", f"p-{cluster}", namespace=upper_namespace)
+        assert lower["spec"]["nodeName"] == node
+        [term] = lower["spec"]["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"]
+        assert [one["key"] for one in term["matchExpressions"]] == ["row"]
 
 
 async def test_a_toleration_that_comes_late_counts_below(league, upper_namespace, webhook):

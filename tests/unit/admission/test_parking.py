@@ -133,13 +133,37 @@ def test_a_choice_between_a_whole_cluster_and_some_of_its_nodes_leaves_all_of_th
     assert parked(result) == {}
 
 
-def test_other_nodes_in_other_clusters_cannot_be_said_with_two_conditions():
-    asked = required(
-        term(expression("clusterID", "a"), expression("disk", "ssd")),
-        term(expression("clusterID", "b"), expression("disk", "hdd")),
-    )
-    with pytest.raises(Malformed, match="only a pod for each cluster can say that"):
-        parking.park(pod(affinity=asked), HOW)
+def test_other_nodes_in_other_clusters_are_told_apart_where_the_pod_comes_to_be():
+    a, b = expression("clusterID", "a"), expression("clusterID", "b")
+    asked = required(term(a, expression("disk", "ssd")), term(b, expression("disk", "hdd")))
+    result = parking.park(pod(affinity=asked), HOW)
+    assert result["spec"]["affinity"] == required(term(a), term(b))
+    assert parked(result) == {
+        "alternatives": [
+            {"above": term(a), "below": term(expression("disk", "ssd"))},
+            {"above": term(b), "below": term(expression("disk", "hdd"))},
+        ]
+    }
+    for cluster, disk in (("a", "ssd"), ("b", "hdd")):
+        assert put_back(result, {"clusterID": cluster})["affinity"] == required(term(expression("disk", disk)))
+    unknown = put_back(result, {})
+    assert unknown["affinity"] == required(term(expression("disk", "ssd")), term(expression("disk", "hdd")))
+
+
+def test_what_comes_later_must_hold_in_every_cluster():
+    a, b = expression("clusterID", "a"), expression("clusterID", "b")
+    first = parking.park(pod(affinity=required(term(a, expression("x", "1")), term(b))), HOW)
+    first["spec"]["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"] = [term(expression("y", "1"))]
+    second = parking.park(first, HOW)
+    both = term(expression("x", "1"), expression("y", "1"))
+    assert put_back(second, {"clusterID": "a"})["affinity"] == required(both)
+    assert put_back(second, {"clusterID": "b"})["affinity"] == required(term(expression("y", "1")))
+
+
+def put_back(result, labels):
+    """The constraints in the cluster of a virtual node with these labels."""
+    link = Link("upper", "id", "lower", LinkSettings(node="vn1", node_labels=labels))
+    return constraints.restore_constraints(result["spec"], Object.of(result), link)
 
 
 def test_what_another_webhook_adds_later_is_added_to_what_was_moved():
@@ -164,6 +188,8 @@ def test_what_another_webhook_adds_later_is_added_to_what_was_moved():
         (pod("{"), "the annotation clusterSelector is not a JSON object"),
         (pod('{"nodeSelector":3}'), "the annotation clusterSelector: the node constraints of a pod cannot be read"),
         (pod('{"nodeSelector":{"disk":"ssd"}}', nodeSelector={"disk": "hdd"}), "differ in disk"),
+        (pod('{"alternatives":[3]}'), "the alternatives cannot be read"),
+        (pod('{"alternatives":[{"below":{"matchExpressions":[{"key":"-","operator":"Exists"}]}}]}'), '"-" cannot be'),
         (pod(nodeSelector={"-": "x"}), '"-" cannot be a label\'s key'),
         (pod(nodeSelector=["x"]), "the node constraints of a pod cannot be read"),
         (pod(tolerations=[{"key": 3}]), "the tolerations of a pod cannot be read"),
@@ -221,18 +247,14 @@ SPECS = st.fixed_dictionaries(
 LABELS = st.dictionaries(KEYS, VALUES, max_size=4)
 
 
-def park_if_possible(spec):
-    try:
-        return parking.park(pod(**copy.deepcopy(spec)), HOW)
-    except Malformed as error:
-        assert "cannot be split" in str(error)  # noqa: PT017
-        return None
+def parked_pod(spec):
+    return parking.park(pod(**copy.deepcopy(spec)), HOW)
 
 
 @given(SPECS)
 def test_a_second_time_changes_nothing(spec):
-    once = park_if_possible(spec)
-    assert once is None or parking.park(copy.deepcopy(once), HOW) == once
+    once = parked_pod(spec)
+    assert parking.park(copy.deepcopy(once), HOW) == once
 
 
 @given(SPECS, LABELS, LABELS)
@@ -240,19 +262,16 @@ def test_both_conditions_together_are_the_original_one(spec, above, below):
     """A virtual node and a lower node that don't share a label key are one node with the labels of both."""
     labels_above = {key: value for key, value in above.items() if HOW.has_label(key, (value,))}
     labels_below = {key: value for key, value in below.items() if key in ("disk", "gpu", "zone")}
-    result = park_if_possible(_without_absence(spec))
-    if result is None:
-        return
+    result = parked_pod(_without_absence(spec))
     original = affinity.of_pod_spec(_without_absence(spec)).matches("vn1", labels_above | labels_below)
     upper = affinity.of_pod_spec(result["spec"]).matches("vn1", labels_above)
-    lower = affinity.of_pod_spec(parked(result)).matches("vn1", labels_below)
+    lower = affinity.of_pod_spec(put_back(result, labels_above)).matches("n1", labels_below)
     assert original == (upper and lower)
 
 
 @given(SPECS)
 def test_every_toleration_counts_below_as_it_was_written(spec):
-    result = park_if_possible(spec)
-    assert result is None or parked(result).get("tolerations", []) == spec.get("tolerations", [])
+    assert parked(parked_pod(spec)).get("tolerations", []) == spec.get("tolerations", [])
 
 
 @given(SPECS)

@@ -32,12 +32,20 @@ def restore_constraints(spec: Spec, pod: Object, link: Link) -> Spec:
     return others | {name: value for name, value in wanted.items() if value}
 
 
+class _Alternative(msgspec.Struct, gc=False):
+    """A term that asks for some nodes in some clusters."""
+
+    above: dict[str, Any] = {}  # of the virtual node
+    below: dict[str, Any] = {}  # of nodes of its cluster
+
+
 class _Parked(msgspec.Struct, gc=False, rename="camel"):
     """What may be parked. Whatever else an annotation says must not get into a spec."""
 
     node_selector: dict[str, str] | None = None
     affinity: dict[str, dict[str, Any]] | None = None
     tolerations: list[dict[str, Any]] | None = None
+    alternatives: list[_Alternative] | None = None
 
 
 def _parked(text: str | None) -> _Parked | None:
@@ -53,9 +61,20 @@ def _put_back(spec: Spec, parked: _Parked, known: Settings) -> Spec:
     relations = {name: value for name, value in (spec.get("affinity") or {}).items() if name != "nodeAffinity"}
     return {
         "nodeSelector": parked.node_selector,
-        "affinity": relations | (parked.affinity or {}),
+        "affinity": relations | _parked_affinity(parked, known),
         "tolerations": [*(parked.tolerations or ()), *_late(spec, parked, known)],
     }
+
+
+def _parked_affinity(parked: _Parked, known: Settings) -> Spec:
+    """What was parked, with those of its alternatives that are for this cluster."""
+    affinity, terms = parked.affinity or {}, parked.alternatives or []
+    # If none is met, the node has labels that we were not told of, and each of them may be the one.
+    here = [one for one in terms if _is_met(one.above, known)] or terms
+    if not here or not all(one.below for one in here):
+        return affinity
+    required = {_REQUIRED: {"nodeSelectorTerms": [one.below for one in here]}}
+    return affinity | {"nodeAffinity": affinity.get("nodeAffinity", {}) | required}
 
 
 def _late(spec: Spec, parked: _Parked, known: Settings) -> list[Spec]:
@@ -92,12 +111,18 @@ def _node_affinity(affinity: Spec, known: Settings) -> Spec:
 
 def _rest(term: Spec, known: Settings) -> Spec | None:
     """What a term demands of a node below, after what it demands of the virtual node; None if that is not met."""
-    expressions, names = term.get("matchExpressions") or (), term.get("matchFields") or ()
+    expressions = term.get("matchExpressions") or ()
     above = [one for one in expressions if one.get("key") in known.node_labels]
-    is_met = _holds(above, known.node_labels) and _holds(names, {"metadata.name": known.node})
-    if not is_met or not (expressions or names):  # a term that demands nothing is met by no node
+    is_empty = not expressions and not term.get("matchFields")  # it demands nothing, and is met by no node
+    if is_empty or not _is_met({**term, "matchExpressions": above}, known):
         return None
     return {"matchExpressions": rest} if (rest := [one for one in expressions if one not in above]) else {}
+
+
+def _is_met(term: Spec, known: Settings) -> bool:
+    """Whether the virtual node is as a term demands it."""
+    labels, names = term.get("matchExpressions") or (), term.get("matchFields") or ()
+    return _holds(labels, known.node_labels) and _holds(names, {"metadata.name": known.node})
 
 
 def _holds(expressions: Iterable[Spec], labels: Mapping[str, str]) -> bool:
