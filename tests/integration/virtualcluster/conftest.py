@@ -15,15 +15,16 @@ from programs import Kubectl
 from tenant_league import Side, Tenants
 
 NAMES = ("blue", "green")
+SPARE = "spare"  # a cluster for a VirtualCluster of a test's own
 
 
 @pytest.fixture(scope="session")
 async def clusters(fleet, kubectl):
     """Three clusters without a program."""
-    shape = NodeShape(cpu="16", memory="64Gi")
+    shape = NodeShape(cpu="1000", memory="1000Gi", pods="1000")
     wishes = [
         ClusterSpec("super", nodes=2, shape=shape, lift_limits=True),
-        *(ClusterSpec(name, scheduler=False, lift_limits=True) for name in NAMES),
+        *(ClusterSpec(name, scheduler=False, lift_limits=True) for name in (*NAMES, SPARE)),
     ]
     async with contextlib.AsyncExitStack() as stack:
         made = {}

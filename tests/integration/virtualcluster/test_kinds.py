@@ -1,0 +1,139 @@
+"""Each kind on its way: what goes down follows and goes again, what is the super cluster's comes up."""
+
+from hansa.kube import resources
+
+PUBLIC = {"labels": {"tenancy.x-k8s.io/super.public": "true"}}
+
+
+async def test_config_maps_secrets_and_service_accounts_follow_and_go(tenants, blue, namespace):
+    below = blue.below(namespace)
+    made = {
+        resources.CONFIG_MAPS: {"data": {"a": "1"}},
+        resources.SECRETS: {"stringData": {"a": "1"}},
+        resources.SERVICE_ACCOUNTS: {},
+    }
+    for resource, fields in made.items():
+        await blue.make(resource, "x", namespace, **fields)
+        await tenants.super.there(resource, "x", below)
+    await blue.client.patch(resources.CONFIG_MAPS, "x", {"data": {"a": "2", "b": "3"}}, namespace=namespace)
+    await blue.client.patch(resources.SECRETS, "x", {"data": {"a": "Mg=="}}, namespace=namespace)
+    await tenants.super.there(resources.CONFIG_MAPS, "x", below, when=lambda c: c["data"] == {"a": "2", "b": "3"})
+    await tenants.super.there(resources.SECRETS, "x", below, when=lambda s: s["data"] == {"a": "Mg=="})
+    for resource in made:
+        await blue.client.delete(resource, "x", namespace=namespace)
+        await tenants.super.gone(resource, "x", below)
+
+
+async def test_a_copy_that_somebody_changes_or_deletes_below_is_put_right(tenants, blue, namespace):
+    below = blue.below(namespace)
+    await blue.make(resources.CONFIG_MAPS, "c", namespace, data={"a": "1"})
+    await tenants.super.there(resources.CONFIG_MAPS, "c", below)
+    await tenants.super.client.patch(resources.CONFIG_MAPS, "c", {"data": {"a": "x", "z": "z"}}, namespace=below)
+    await tenants.super.there(resources.CONFIG_MAPS, "c", below, when=lambda c: c["data"] == {"a": "1"})
+    await tenants.super.client.delete(resources.CONFIG_MAPS, "c", namespace=below)
+    await tenants.super.there(resources.CONFIG_MAPS, "c", below)
+
+
+async def test_a_service_has_the_same_address_on_both_sides_and_tells_its_status_above(tenants, blue, namespace):
+    spec = {"type": "LoadBalancer", "selector": {"app": "w"}, "ports": [{"port": 80}]}
+    made = await blue.make(resources.SERVICES, "web", namespace, spec=spec)
+    found = await tenants.super.there(resources.SERVICES, "web", blue.below(namespace))
+    assert found["spec"]["clusterIP"] == made["spec"]["clusterIP"]
+    assert found["spec"]["selector"]["app"] == "w"
+    status = {"status": {"loadBalancer": {"ingress": [{"ip": "192.0.2.7"}]}}}
+    await tenants.super.client.patch(
+        resources.SERVICES, "web", status, namespace=blue.below(namespace), subresource="status"
+    )
+
+    def is_told(service):
+        return [one["ip"] for one in service["status"]["loadBalancer"].get("ingress", ())] == ["192.0.2.7"]
+
+    await blue.there(resources.SERVICES, "web", namespace, when=is_told)
+
+
+async def test_endpoints_that_a_user_made_travel_and_those_of_selectors_are_the_super_clusters(
+    tenants, blue, namespace
+):
+    below = blue.below(namespace)
+    await blue.make(resources.SERVICES, "outside", namespace, spec={"ports": [{"port": 80}]})
+    await blue.make(
+        resources.ENDPOINT_SLICES,
+        "outside-1",
+        namespace,
+        metadata={"labels": {"kubernetes.io/service-name": "outside"}},
+        addressType="IPv4",
+        endpoints=[{"addresses": ["192.0.2.9"]}],
+        ports=[{"port": 80, "protocol": "TCP", "name": ""}],
+    )
+    found = await tenants.super.there(resources.ENDPOINT_SLICES, "outside-1", below)
+    assert found["endpoints"][0]["addresses"] == ["192.0.2.9"]
+    assert found["metadata"]["labels"]["kubernetes.io/service-name"] == "outside"
+
+
+async def test_a_claim_is_bound_below_and_its_volume_comes_up_to_this_tenant_only(tenants, blue, green, namespace):
+    below = blue.below(namespace)
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, "storageClassName": ""}
+    for tenant in (blue, green):
+        await tenant.make(resources.PERSISTENT_VOLUME_CLAIMS, "data", namespace, spec=spec)
+    claim = await tenants.super.there(resources.PERSISTENT_VOLUME_CLAIMS, "data", below)
+    volume = f"pv-{namespace}"
+    await tenants.super.make(
+        resources.PERSISTENT_VOLUMES,
+        volume,
+        spec={
+            "capacity": {"storage": "1Gi"},
+            "accessModes": ["ReadWriteOnce"],
+            "hostPath": {"path": "/data"},
+            "storageClassName": "",
+            "claimRef": {"namespace": below, "name": "data", "uid": claim["metadata"]["uid"]},
+        },
+    )
+    above = await blue.there(
+        resources.PERSISTENT_VOLUME_CLAIMS, "data", namespace, when=lambda c: c["status"]["phase"] == "Bound"
+    )
+    found = await blue.there(resources.PERSISTENT_VOLUMES, above["spec"]["volumeName"])
+    assert found["spec"]["claimRef"]["namespace"] == namespace
+    assert found["spec"]["claimRef"]["uid"] == above["metadata"]["uid"]
+    assert await green.look(resources.PERSISTENT_VOLUMES, above["spec"]["volumeName"]) is None
+    await tenants.super.client.delete(resources.PERSISTENT_VOLUMES, volume)
+
+
+async def test_what_the_super_cluster_calls_public_is_in_every_tenant_and_goes_with_it(tenants, blue, green, namespace):
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    kind, group = f"K{namespace.replace('-', '')}", f"{namespace}.example.com"
+    crd = {
+        "group": group,
+        "scope": "Namespaced",
+        "names": {"plural": f"{kind.lower()}s", "kind": kind},
+        "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
+    }
+    public = (
+        (resources.STORAGE_CLASSES, f"fast-{namespace}", {"provisioner": "example.com/disk"}),
+        (resources.PRIORITY_CLASSES, f"high-{namespace}", {"value": 1000}),
+        (resources.CUSTOM_RESOURCE_DEFINITIONS, f"{kind.lower()}s.{group}", {"spec": crd}),
+    )
+    await tenants.super.make(resources.STORAGE_CLASSES, f"own-{namespace}", provisioner="example.com/disk")
+    for resource, name, fields in public:
+        await tenants.super.make(resource, name, metadata=PUBLIC, **fields)
+    for tenant in (blue, green):
+        for resource, name, _ in public:
+            await tenant.there(resource, name)
+        assert await tenant.look(resources.STORAGE_CLASSES, f"own-{namespace}") is None
+    for resource, name, _ in public:
+        await tenants.super.client.delete(resource, name)
+    for resource, name, _ in public:
+        await green.gone(resource, name)
+    await tenants.super.client.delete(resources.STORAGE_CLASSES, f"own-{namespace}")
+
+
+async def test_all_else_of_a_tenant_stays_in_its_own_control_plane(tenants, blue, namespace):
+    await blue.make(resources.ROLES, "r", namespace, rules=[])
+    await blue.make(resources.NETWORK_POLICIES, "n", namespace, spec={"podSelector": {}})
+    await blue.make(resources.STORAGE_CLASSES, f"mine-{namespace}", provisioner="example.com/mine")
+    await blue.make(resources.CONFIG_MAPS, "last", namespace, data={})
+    await tenants.super.there(resources.CONFIG_MAPS, "last", blue.below(namespace))
+    for resource in (resources.ROLES, resources.NETWORK_POLICIES):
+        assert not (await tenants.super.client.list(resource, namespace=blue.below(namespace))).items
+    assert await tenants.super.look(resources.STORAGE_CLASSES, f"mine-{namespace}") is None
+    assert await blue.look(resources.STORAGE_CLASSES, f"mine-{namespace}") is not None
+    await blue.client.delete(resources.STORAGE_CLASSES, f"mine-{namespace}")

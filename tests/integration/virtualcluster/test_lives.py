@@ -1,0 +1,173 @@
+"""Tenants and the syncer that die, come back or leave: nothing is lost, doubled or orphaned."""
+
+import asyncio
+import contextlib
+import random
+import signal
+
+import pytest
+
+from eventually import eventually
+from hansa.kube import errors, resources
+from league import fresh_name
+from tenant_league import Tenants, pod
+
+OPERATIONS, MOST_PODS, CONFIGS = 150, 20, 4
+MARK = "hansa.dev/upper-uid"
+
+
+async def test_the_objects_of_a_tenant_whose_api_server_stands_still_stay_and_delay_no_other(
+    tenants, blue, green, namespace
+):
+    await blue.make(resources.CONFIG_MAPS, "c", namespace, data={"a": "1"})
+    await tenants.super.there(resources.CONFIG_MAPS, "c", blue.below(namespace))
+    server = blue.cluster.process("kube-apiserver")
+    server.signal(signal.SIGSTOP)
+    try:
+        await tenants.super.client.patch(
+            resources.CONFIG_MAPS, "c", {"data": {"a": "x"}}, namespace=blue.below(namespace)
+        )
+        await green.make(resources.PODS, "p", namespace, **pod())
+        await green.phase("p", namespace)
+        await tenants.super.kubectl("wait", "vc/blue", "--for=condition=Synced=false", "--timeout=60s")
+        kept = await tenants.super.there(resources.CONFIG_MAPS, "c", blue.below(namespace))
+        assert "deletionTimestamp" not in kept["metadata"]
+    finally:
+        server.signal(signal.SIGCONT)
+    await tenants.super.there(
+        resources.CONFIG_MAPS, "c", blue.below(namespace), when=lambda found: found["data"] == {"a": "1"}
+    )
+    await tenants.super.kubectl("wait", "vc/blue", "--for=condition=Synced", "--timeout=60s")
+
+
+async def test_a_virtual_cluster_that_is_deleted_takes_exactly_its_own_with_it(tenants, clusters, blue, namespace):
+    await tenants.super.there(resources.NAMESPACES, blue.below(namespace))
+    name = fresh_name("vc")
+    tenant = await Tenants(tenants.super, tenants.folder).add(name, clusters["spare"])
+    await tenants.super.there(resources.NAMESPACES, tenant.below("kube-system"))
+    await tenant.make(resources.PODS, "p", "default", **pod())
+    await tenant.phase("p")
+    await tenants.super.kubectl("delete", "vc", name)
+
+    async def is_clean():
+        left = [one.name for one in (await tenants.super.client.list(resources.NAMESPACES)).items]
+        assert not [one for one in left if one.startswith(tenant.key)], left
+        return True
+
+    await eventually(is_clean, within=90)
+    kept = await tenants.super.there(resources.NAMESPACES, blue.below(namespace))
+    assert kept["status"]["phase"] == "Active"
+    assert await tenant.look(resources.PODS, "p", "default"), "the tenant's own control plane is untouched"
+
+
+class Storm:
+    """Random work of a tenant's user."""
+
+    def __init__(self, tenant, namespace, chance):
+        self.tenant, self.namespace, self.random = tenant, namespace, chance
+        self.pods = set()
+        self.numbers = iter(range(10_000))
+
+    async def operation(self):
+        with contextlib.suppress(errors.NotFound, errors.Conflict):
+            await self.random.choice(
+                [self.create, self.create, self.create, self.change, self.configure, self.remove]
+            )()
+
+    async def create(self):
+        if len(self.pods) < MOST_PODS:
+            name = f"p-{next(self.numbers)}"
+            volume = {"name": "c", "configMap": {"name": f"c-{self.random.randrange(CONFIGS)}"}}
+            await self.tenant.make(resources.PODS, name, self.namespace, **pod(volumes=[volume]))
+            self.pods.add(name)
+
+    async def change(self):
+        if self.pods:
+            patch = {"metadata": {"labels": {"changed": str(self.random.random())}}}
+            name = self.random.choice(sorted(self.pods))
+            await self.tenant.client.patch(resources.PODS, name, patch, namespace=self.namespace)
+
+    async def configure(self):
+        name, patch = f"c-{self.random.randrange(CONFIGS)}", {"data": {"k": str(self.random.random())}}
+        await self.tenant.client.patch(resources.CONFIG_MAPS, name, patch, namespace=self.namespace)
+
+    async def remove(self):
+        if self.pods:
+            name = self.random.choice(sorted(self.pods))
+            self.pods.remove(name)
+            grace = self.random.choice([0, None, 5])
+            await self.tenant.client.delete(resources.PODS, name, namespace=self.namespace, grace=grace)
+
+
+@pytest.mark.timeout(240)
+async def test_killed_at_random_moments_the_syncer_brings_both_sides_to_agree_exactly(tenants, blue, green, namespace):
+    chance = random.Random(seed := random.SystemRandom().randrange(10**6))
+    print("seed", seed)  # noqa: T201
+    storms = [Storm(tenant, namespace, chance) for tenant in (blue, green)]
+    for storm in storms:
+        for number in range(CONFIGS):
+            await storm.tenant.make(resources.CONFIG_MAPS, f"c-{number}", namespace, data={"k": "0"})
+    killer, crashes = None, []
+    try:
+        killer = asyncio.create_task(crash_at_random(tenants, chance, crashes))
+        for _ in range(OPERATIONS):
+            await asyncio.gather(*(storm.operation() for storm in storms))
+            await asyncio.sleep(0.04)  # the storm lasts long enough for many crashes
+    finally:
+        killer.cancel()
+        await asyncio.wait([killer])
+        if tenants.program is None:
+            await tenants.start()
+    assert len(crashes) >= 3
+    for storm in storms:
+        await eventually(lambda storm=storm: agree(tenants, storm), within=90, every=0.5)
+
+
+async def crash_at_random(tenants, chance, crashes):
+    while True:
+        await asyncio.sleep(chance.uniform(0.3, 3.0))
+        await tenants.kill()
+        crashes.append(tenants)
+        await asyncio.sleep(chance.uniform(0, 0.5))
+        await tenants.start()
+
+
+async def agree(tenants, storm):
+    """Every pod of the tenant runs once below, and nothing else of its namespace does."""
+    tenant, namespace = storm.tenant, storm.namespace
+    above = {one.name: one for one in (await tenant.client.list(resources.PODS, namespace=namespace)).items}
+    page = await tenants.super.client.list(resources.PODS, namespace=tenant.below(namespace))
+    below = {one.name: one for one in page.items}
+    assert above.keys() == storm.pods, above.keys() ^ storm.pods
+    assert below.keys() == storm.pods, below.keys() ^ storm.pods
+    for name, lower in below.items():
+        upper = above[name]
+        assert lower.annotations[MARK] == upper.uid, name
+        assert lower.labels.get("changed") == upper.labels.get("changed"), name
+        assert upper.spec.get("nodeName") == lower.spec.get("nodeName"), name
+        assert upper.status["phase"] == lower.status["phase"] == "Running", name
+    for number in range(CONFIGS):
+        upper = await tenant.client.get(resources.CONFIG_MAPS, f"c-{number}", namespace=namespace)
+        lower = await tenants.super.client.get(resources.CONFIG_MAPS, f"c-{number}", namespace=tenant.below(namespace))
+        assert upper.get("data") == lower.get("data"), number
+    return True
+
+
+@pytest.mark.timeout(240)
+async def test_a_tenant_with_a_flood_of_objects_delays_no_other_in_either_direction(tenants, blue, green, namespace):
+    flood = [f"flood-{number}" for number in range(300)]
+
+    async def create(names):
+        for name in names:
+            await blue.make(resources.PODS, name, namespace, **pod())
+
+    async with asyncio.TaskGroup() as group:
+        for lane in range(8):
+            group.create_task(create(flood[lane::8]))
+    for number in range(3):
+        name = f"p-{number}"
+        await green.make(resources.PODS, name, namespace, **pod())
+        await green.phase(name, namespace)
+    page = await blue.client.list(resources.PODS, namespace=namespace)
+    waiting = [one.name for one in page.items if one.status.get("phase") != "Running"]
+    assert waiting, "the other tenant was served while the flood was still under way"

@@ -1,0 +1,81 @@
+"""Namespaces and the copies in them: names, the reference's words on them, and the way back."""
+
+import hashlib
+
+from eventually import eventually
+from hansa.kube import resources
+from tenant_league import OWN_NAMESPACES
+
+
+async def test_every_namespace_of_a_tenant_is_in_the_super_cluster_with_the_words_that_lead_back(tenants, blue):
+    vc = await tenants.super.kubectl.get("vc", "blue")
+    for namespace in OWN_NAMESPACES:
+        above = await blue.there(resources.NAMESPACES, namespace)
+        below = await tenants.super.there(resources.NAMESPACES, blue.below(namespace))
+        words = below["metadata"]["annotations"]
+        assert {word: words.get(f"tenancy.x-k8s.io/{word}") for word in WORDS} == {
+            "cluster": blue.key,
+            "namespace": namespace,
+            "uid": above["metadata"]["uid"],
+            "vcname": "blue",
+            "vcnamespace": "default",
+            "vcuid": vc["metadata"]["uid"],
+        }
+    assert blue.key == f"default-{hashlib.sha256(vc['metadata']['uid'].encode()).hexdigest()[:6]}-blue"
+
+
+WORDS = ("cluster", "namespace", "uid", "vcname", "vcnamespace", "vcuid")
+
+
+async def test_a_name_that_would_be_too_long_ends_in_a_hash_of_the_whole(tenants, blue):
+    namespace = "a-very-long-tenant-namespace-name-that-overflows-sixty-three"
+    await blue.make(resources.NAMESPACES, namespace)
+    whole = blue.below(namespace)
+    below = f"{whole[:57]}-{hashlib.sha256(whole.encode()).hexdigest()[:5]}"
+    found = await tenants.super.there(resources.NAMESPACES, below)
+    assert found["metadata"]["annotations"]["tenancy.x-k8s.io/namespace"] == namespace
+    await blue.make(resources.CONFIG_MAPS, "c", namespace, data={"a": "1"})
+    await tenants.super.there(resources.CONFIG_MAPS, "c", below)
+    await blue.client.delete(resources.NAMESPACES, namespace)
+    await tenants.super.gone(resources.NAMESPACES, below)
+
+
+async def test_a_copy_bears_the_tenants_words_and_labels_but_not_what_is_opaque(tenants, blue, namespace):
+    metadata = {
+        "labels": {"app": "x", "app.kubernetes.io/name": "x"},
+        "annotations": {"note": "n", "deployment.kubernetes.io/revision": "1"},
+    }
+    made = await blue.make(resources.CONFIG_MAPS, "c", namespace, metadata=metadata, data={"a": "1"})
+    found = await tenants.super.there(resources.CONFIG_MAPS, "c", blue.below(namespace))
+    words, labels = found["metadata"]["annotations"], found["metadata"]["labels"]
+    assert words["tenancy.x-k8s.io/cluster"] == blue.key
+    assert words["tenancy.x-k8s.io/uid"] == made["metadata"]["uid"]
+    assert words["tenancy.x-k8s.io/namespace"] == namespace
+    assert (words["tenancy.x-k8s.io/vcname"], labels["tenancy.x-k8s.io/vcname"]) == ("blue", "blue")
+    assert (words["note"], labels["app"]) == ("n", "x")
+    assert "deployment.kubernetes.io/revision" not in words
+
+
+async def test_a_namespace_that_goes_above_goes_below_when_what_is_in_it_has_ended(tenants, blue, namespace):
+    await blue.make(resources.CONFIG_MAPS, "c", namespace, data={"a": "1"})
+    await tenants.super.there(resources.CONFIG_MAPS, "c", blue.below(namespace))
+    await blue.client.delete(resources.NAMESPACES, namespace)
+    await blue.gone(resources.NAMESPACES, namespace)
+    await tenants.super.gone(resources.NAMESPACES, blue.below(namespace))
+
+
+async def test_two_tenants_with_the_same_names_of_everything_never_meet(tenants, blue, green, namespace):
+    for tenant in (blue, green):
+        await tenant.make(resources.CONFIG_MAPS, "c", namespace, data={"whose": tenant.name})
+        await tenant.make(resources.SECRETS, "s", namespace, stringData={"whose": tenant.name})
+    for tenant in (blue, green):
+        found = await tenants.super.there(resources.CONFIG_MAPS, "c", tenant.below(namespace))
+        assert found["data"] == {"whose": tenant.name}
+    await blue.client.delete(resources.NAMESPACES, namespace)
+    await tenants.super.gone(resources.NAMESPACES, blue.below(namespace))
+
+    async def is_unharmed():
+        kept = await tenants.super.look(resources.CONFIG_MAPS, "c", green.below(namespace))
+        return kept["data"] == {"whose": "green"}
+
+    await eventually(is_unharmed)

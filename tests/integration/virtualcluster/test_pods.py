@@ -1,0 +1,201 @@
+"""Pods of tenants in the super cluster: as in a cluster of their own, and no further than they may."""
+
+import asyncio
+import base64
+import json
+
+import pytest
+
+from eventually import eventually
+from hansa.kube import resources
+from tenant_league import pod
+
+TOKEN_VOLUME = "kube-api-access"
+
+
+async def test_a_pod_runs_below_and_tells_above_its_node_its_status_and_its_events(tenants, blue, namespace):
+    await blue.make(resources.PODS, "p", namespace, **pod())
+    above = await blue.phase("p", namespace)
+    below = await tenants.super.there(resources.PODS, "p", blue.below(namespace))
+    assert above["spec"]["nodeName"] == below["spec"]["nodeName"]
+    for field in ("podIP", "startTime", "containerStatuses"):
+        assert above["status"][field] == below["status"][field]
+    told = await blue.event("Scheduled", "p", namespace)
+    assert told["involvedObject"]["uid"] == above["metadata"]["uid"]
+    assert blue.key not in told["message"]
+
+
+async def test_a_node_appears_with_the_first_pod_and_lives_as_the_super_node_does(tenants, blue, namespace):
+    await blue.make(resources.PODS, "p", namespace, **pod())
+    name = (await blue.phase("p", namespace))["spec"]["nodeName"]
+    node, real = await blue.there(resources.NODES, name), await tenants.super.there(resources.NODES, name)
+    assert node["metadata"]["labels"]["tenancy.x-k8s.io/virtualnode"] == "true"
+    assert node["metadata"]["labels"]["kubernetes.io/hostname"] == name
+    assert node["spec"]["unschedulable"] is True
+    assert "node.kubernetes.io/unschedulable" in {taint["key"] for taint in node["spec"]["taints"]}
+    assert node["status"]["capacity"] == real["status"]["capacity"]
+    ready = {one["type"]: one["status"] for one in node["status"]["conditions"]}
+    assert ready["Ready"] == "True"
+    lease = await blue.there(resources.LEASES, name, "kube-node-lease")
+    assert lease["spec"]["leaseDurationSeconds"] == 200
+
+
+async def test_a_pod_goes_below_when_it_goes_above_with_its_grace(tenants, blue, namespace):
+    await blue.make(resources.PODS, "p", namespace, **pod())
+    await blue.phase("p", namespace)
+    await blue.client.delete(resources.PODS, "p", namespace=namespace)
+    await tenants.super.gone(resources.PODS, "p", blue.below(namespace))
+    await blue.gone(resources.PODS, "p", namespace)
+
+
+async def test_a_pod_that_is_lost_below_ends_above_so_that_its_controller_makes_another(tenants, blue, namespace):
+    template = {"metadata": {"labels": {"app": "w"}}, "spec": pod()["spec"]}
+    spec = {"replicas": 1, "selector": {"matchLabels": {"app": "w"}}, "template": template}
+    await blue.make(resources.DEPLOYMENTS, "w", namespace, spec=spec)
+
+    async def running(but=""):
+        found = (await blue.client.list(resources.PODS, namespace=namespace, labels="app=w")).items
+        return [one for one in found if one.uid != but and one.status.get("phase") == "Running"]
+
+    [first] = await eventually(running, within=60)
+    await tenants.super.client.delete(resources.PODS, first.name, namespace=blue.below(namespace))
+    await blue.gone(resources.PODS, first.name, namespace)
+    await eventually(lambda: running(but=first.uid), within=60)
+
+
+async def test_pods_see_their_own_names_their_services_and_their_api_server(tenants, blue, namespace):
+    await blue.make(resources.SERVICES, "db", namespace, spec={"ports": [{"port": 5432}]})
+    db = await blue.there(resources.SERVICES, "db", namespace)
+    env = [
+        {"name": "WHERE", "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}},
+        {"name": "WHO", "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}},
+    ]
+    made = pod(hostname="h", subdomain="s")
+    made["spec"]["containers"][0]["env"] = env
+    above = await blue.make(resources.PODS, "p", namespace, **made)
+    below = await tenants.super.there(resources.PODS, "p", blue.below(namespace))
+    spec = below["spec"]
+    told = {one["name"]: value_of(one, below) for one in spec["containers"][0]["env"]}
+    assert (told["WHERE"], told["WHO"]) == (namespace, above["metadata"]["uid"])
+    assert told["DB_SERVICE_HOST"] == db["spec"]["clusterIP"]
+    assert told["DB_SERVICE_PORT"] == "5432"
+    kubernetes = await blue.there(resources.SERVICES, "kubernetes", "default")
+    assert told["KUBERNETES_SERVICE_HOST"] in {kubernetes["spec"]["clusterIP"], "kubernetes"}
+    assert (spec["hostname"], spec["subdomain"]) == ("h", "s")
+
+
+def value_of(variable, pod):
+    """What a kubelet would make of it."""
+    if "valueFrom" not in variable:
+        return variable.get("value")
+    key = variable["valueFrom"]["fieldRef"]["fieldPath"].removeprefix("metadata.annotations['").removesuffix("']")
+    return pod["metadata"]["annotations"].get(key)
+
+
+async def test_a_pods_token_is_its_tenants_and_is_good_there_and_nowhere_else(tenants, blue, green, namespace):
+    await blue.make(resources.PODS, "p", namespace, **pod())
+    below = await tenants.super.there(resources.PODS, "p", blue.below(namespace))
+    assert below["spec"]["automountServiceAccountToken"] is False
+    [volume] = [one for one in below["spec"]["volumes"] if one["name"].startswith(TOKEN_VOLUME)]
+    [source] = [one["secret"]["name"] for one in volume["projected"]["sources"] if "secret" in one]
+    secret = await tenants.super.there(resources.SECRETS, source, blue.below(namespace))
+    [token] = [base64.b64decode(value).decode() for value in secret["data"].values()]
+    review = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
+    answers = []
+    for side in (blue, green, tenants.super):
+        answer = await side.client.request(
+            "POST", "/apis/authentication.k8s.io/v1/tokenreviews", body=json.dumps(review).encode()
+        )
+        answers.append(json.loads(answer.body)["status"])
+    assert [one.get("authenticated", False) for one in answers] == [True, False, False]
+    assert answers[0]["user"]["username"] == f"system:serviceaccount:{namespace}:default"
+
+
+REFUSED = {
+    "hostPath": {"volumes": [{"name": "v", "hostPath": {"path": "/etc"}}]},
+    "hostNetwork": {"hostNetwork": True},
+    "hostPID": {"hostPID": True},
+    "hostIPC": {"hostIPC": True},
+    "privileged": {"containers": [{"name": "c", "image": "i", "securityContext": {"privileged": True}}]},
+    "hostPorts": {"containers": [{"name": "c", "image": "i", "ports": [{"containerPort": 80, "hostPort": 80}]}]},
+    "controlPlaneNodes": {"nodeSelector": {"node-role.kubernetes.io/control-plane": ""}},
+    "priorityClasses": {"priorityClassName": "system-cluster-critical"},
+}
+
+
+async def test_what_would_reach_beyond_the_tenant_is_refused_with_an_event_and_never_made(tenants, blue, namespace):
+    names = {f"p-{number}": (what, spec) for number, (what, spec) in enumerate(REFUSED.items())}
+    for name, (_, spec) in names.items():
+        await blue.make(resources.PODS, name, namespace, **pod(**spec))
+    told = await asyncio.gather(*(blue.event("Refused", name, namespace) for name in names))
+    for event, (what, _) in zip(told, names.values(), strict=True):
+        assert what in event["message"], (what, event["message"])
+    assert not (await tenants.super.client.list(resources.PODS, namespace=blue.below(namespace))).items
+
+
+async def test_what_a_virtual_cluster_allows_goes_down(tenants, blue, namespace):
+    await blue.make(resources.PODS, "p", namespace, **pod(hostNetwork=True))
+    await blue.event("Refused", "p", namespace)
+    await tenants.super.kubectl("annotate", "vc", "blue", "tenancy.x-k8s.io/allow=hostNetwork,hostPorts")
+    try:
+        await tenants.super.there(resources.PODS, "p", blue.below(namespace))
+    finally:
+        await tenants.super.kubectl("annotate", "vc", "blue", "tenancy.x-k8s.io/allow-")
+
+
+async def test_a_pod_for_a_node_runs_there_if_the_tenant_sees_the_node_and_is_told_so_if_not(tenants, blue, namespace):
+    await blue.make(resources.PODS, "first", namespace, **pod())
+    node = (await blue.phase("first", namespace))["spec"]["nodeName"]
+    await blue.make(resources.PODS, "second", namespace, **pod(nodeName=node))
+    below = await tenants.super.there(
+        resources.PODS, "second", blue.below(namespace), when=lambda p: p["spec"].get("nodeName")
+    )
+    assert below["spec"]["nodeName"] == node
+    await blue.phase("second", namespace)
+    await blue.make(resources.PODS, "third", namespace, **pod(nodeName="nowhere"))
+    assert "nowhere" in (await blue.event("Refused", "third", namespace))["message"]
+
+
+async def test_a_daemon_set_runs_on_the_virtual_nodes_that_the_tenant_sees(tenants, blue, namespace):
+    await blue.make(resources.PODS, "first", namespace, **pod())
+    node = (await blue.phase("first", namespace))["spec"]["nodeName"]
+    template = {"metadata": {"labels": {"app": "d"}}, "spec": pod()["spec"]}
+    await blue.make(
+        resources.DAEMON_SETS, "d", namespace, spec={"selector": {"matchLabels": {"app": "d"}}, "template": template}
+    )
+
+    async def running():
+        found = (await tenants.super.client.list(resources.PODS, namespace=blue.below(namespace), labels="app=d")).items
+        return node in {one.spec.get("nodeName") for one in found if one.status.get("phase") == "Running"}
+
+    await eventually(running, within=60)
+
+
+async def test_what_the_super_cluster_refuses_is_told_above_and_tried_again_when_it_can_succeed(
+    tenants, blue, namespace
+):
+    below = blue.below(namespace)
+    await tenants.super.there(resources.NAMESPACES, below)
+    await tenants.super.kubectl("-n", below, "create", "quota", "q", "--hard=pods=0")
+    await tenants.super.kubectl("-n", below, "wait", "quota/q", "--for=jsonpath={.status.hard.pods}=0", "--timeout=30s")
+    await blue.make(resources.PODS, "p", namespace, **pod())
+    told = await blue.event("Refused", "p", namespace)
+    assert "exceeded quota" in told["message"]
+    await tenants.super.kubectl("-n", below, "delete", "quota", "q")
+    await blue.phase("p", namespace)
+
+
+@pytest.fixture
+async def neighbours(blue, green, namespace):
+    """The same pod in both tenants."""
+    for tenant in (blue, green):
+        await tenant.make(resources.PODS, "same", namespace, **pod(metadata={"labels": {"app": "same"}}))
+    return [await tenant.phase("same", namespace) for tenant in (blue, green)]
+
+
+async def test_affinity_sees_only_the_pods_of_the_tenant(blue, neighbours, namespace):
+    term = {"labelSelector": {"matchLabels": {"app": "same"}}, "topologyKey": "kubernetes.io/hostname"}
+    affinity = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    await blue.make(resources.PODS, "near", namespace, **pod(affinity=affinity))
+    near = await blue.phase("near", namespace)
+    assert near["spec"]["nodeName"] == neighbours[0]["spec"]["nodeName"]
