@@ -65,7 +65,20 @@ class Closed:
         return self.why
 
 
-Reason = Shortage | Scattered | Against | Closed
+@dataclass(frozen=True, slots=True)
+class SliceShortage:
+    """The namespace's slices in this cluster have less than this left."""
+
+    resource: str
+    asked: int
+    left: int
+
+    def __str__(self) -> str:
+        left = number(self.resource, max(0, self.left))
+        return f"the namespace's slices have {left} of {told(self.resource, self.asked)} left"
+
+
+Reason = Shortage | Scattered | Against | Closed | SliceShortage
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,141 @@
+"""Plans of namespace slices against a checker that tries everything."""
+
+import itertools
+import random
+from fractions import Fraction
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hansa.scheduling import policies, slices
+from hansa.scheduling.placements import Holding
+from hansa.scheduling.planning import plan
+from hansa.scheduling.pool import Headroom, Member, Pool, State
+from hansa.scheduling.wish import Wish
+
+CLUSTERS = ("r1", "r2", "r3")
+POLICIES = (policies.Spread(), policies.Pack(), policies.read("prefer size=big:3"))
+SIZES = st.sampled_from(({"cpu": 1}, {"cpu": 2}, {"cpu": 1, "memory": 3}, {"cpu": 3, "memory": 2}))
+NUMBERS = st.integers(0, 4)
+
+
+def moved(had: Holding, placements: dict[str, int], size: slices.Slice) -> Fraction:
+    """How many slices' worth left its cluster, counted in new slices."""
+    worth = {cluster: slices.recut(number, had.slice, size) for cluster, number in had.placements.items()}
+    return sum((max(Fraction(0), worth[cluster] - placements.get(cluster, 0)) for cluster in worth), Fraction(0))
+
+
+@st.composite
+def cases(draw):
+    """A namespace whose quota or slice changed, in a pool that has room for all that it had."""
+    old, size = draw(SIZES), draw(SIZES)
+    had = {cluster: number for cluster in CLUSTERS if (number := draw(NUMBERS))}
+    pool = Pool()
+    for cluster in CLUSTERS:
+        offer = {resource: draw(st.integers(0, 15)) for resource in ("cpu", "memory")}
+        offer = {name: max(nano, old.get(name, 0) * had.get(cluster, 0)) for name, nano in offer.items()}
+        pool = pool.with_member(Member(cluster, offer, {"size": draw(st.sampled_from(("big", "small")))}))
+    quota = {name: draw(st.integers(1, 12)) for name in size}
+    holding = Holding(had, old)
+    policy = draw(st.sampled_from(POLICIES))
+    return Wish("ns", quota, size, standing=had, planned=holding, policy=policy), pool.with_holding("ns", holding)
+
+
+@settings(max_examples=300, deadline=None)
+@given(cases())
+def test_as_much_as_fits_is_placed_and_as_little_as_possible_moves(case):
+    wish, pool = case
+    said = plan(wish, pool)
+    wanted = slices.count(wish.quota, wish.slice)
+    rooms = [pool.with_holding("ns", Holding()).room(cluster, wish.slice) for cluster in CLUSTERS]
+    possible = list(itertools.product(*(range(room + 1) for room in rooms)))
+    total = min(wanted, sum(rooms))
+    best = min(
+        moved(wish.planned, dict(zip(CLUSTERS, one, strict=True)), wish.slice) for one in possible if sum(one) == total
+    )
+    assert sum(said.placements.values()) == total
+    assert all(said.placements.get(cluster, 0) <= room for cluster, room in zip(CLUSTERS, rooms, strict=True))
+    assert moved(wish.planned, said.placements, wish.slice) == best
+    assert (said.missing.slices if said.missing else 0) == wanted - total
+
+
+@settings(max_examples=150, deadline=None)
+@given(cases())
+def test_a_plan_that_was_followed_is_planned_again_as_it_is(case):
+    wish, pool = case
+    said = plan(wish, pool)
+    followed = Wish("ns", wish.quota, wish.slice, standing=said.placements, planned=said.holding, policy=wish.policy)
+    again = plan(followed, pool.with_holding("ns", said.holding))
+    assert (again.holding, again.refused, again.notes) == (said.holding, "", ())
+
+
+@settings(max_examples=150, deadline=None)
+@given(cases(), st.data())
+def test_running_pods_never_lose_their_slices(case, data):
+    wish, pool = case
+    used = {
+        cluster: {name: data.draw(st.integers(0, number * nano)) for name, nano in wish.planned.slice.items()}
+        for cluster, number in wish.planned.placements.items()
+    }
+    same_size = Wish("ns", wish.quota, wish.planned.slice, standing=wish.standing, planned=wish.planned, used=used)
+    if slices.count(same_size.quota, same_size.slice):
+        said = plan(same_size, pool)
+        needed = {cluster: slices.needed(amounts, same_size.slice) for cluster, amounts in used.items()}
+        assert all(said.placements.get(cluster, 0) >= number for cluster, number in needed.items())
+
+
+def test_two_hundred_namespaces_over_five_clusters_never_hold_more_than_there_is():
+    """A long life: quotas, slices, pods and clusters change at random, and after each change every sum is checked."""
+    chance = random.Random(7)
+    sizes = ({"cpu": 2, "memory": 4}, {"cpu": 1, "memory": 1}, {"cpu": 3, "memory": 2})
+    pool, wishes = Pool(), {}
+    for number in range(5):
+        offer = {"cpu": chance.randint(100, 400), "memory": chance.randint(100, 600)}
+        pool = pool.with_member(Member(f"r{number}", offer, headroom=Headroom(percent=chance.choice((0, 10)))))
+    waiting = 0
+    for _step in range(2_000):
+        namespace = f"ns{chance.randrange(200)}"
+        quota = {} if chance.random() < 0.1 else {"cpu": chance.randint(1, 20), "memory": chance.randint(1, 20)}
+        size = chance.choice(sizes)
+        before = pool.holding(namespace)
+        standing = before.placements if chance.random() < 0.9 else {}
+        wish = Wish(
+            namespace,
+            quota,
+            size,
+            standing=standing,
+            planned=before,
+            policy=chance.choice(POLICIES[:2]),
+            may_be_partial=chance.random() < 0.5,
+        )
+        said = plan(wish, pool)
+        pool = pool.with_holding(namespace, said.holding)
+        wishes[namespace] = said
+        waiting += said.missing is not None
+        assert_nothing_is_given_twice(pool, wishes)
+    assert waiting > 100, "the pool was full at times"
+    assert_lost_slices_come_back(pool, wishes, chance)
+
+
+def assert_nothing_is_given_twice(pool, plans) -> None:
+    for name, member in pool.members.items():
+        for resource, offered in member.offer.items():
+            held = sum(one.holding.slice.get(resource, 0) * one.placements.get(name, 0) for one in plans.values())
+            assert held <= member.headroom.left(resource, offered)
+
+
+def assert_lost_slices_come_back(pool, plans, chance) -> None:
+    lost = Member("r0", pool.members["r0"].offer, state=State.LOST)
+    pool = pool.with_member(lost)
+    for namespace in chance.sample(sorted(plans), len(plans)):
+        had = plans[namespace].holding
+        if not had.placements.get("r0"):
+            continue
+        quota = slices.times(had.slice, len(had))
+        said = plan(Wish(namespace, quota, had.slice, standing=had.placements, planned=had), pool)
+        pool = pool.with_holding(namespace, said.holding)
+        plans[namespace] = said
+        stayed = {cluster: number for cluster, number in had.placements.items() if cluster != "r0"}
+        assert "r0" not in said.placements
+        assert all(said.placements[cluster] >= number for cluster, number in stayed.items()), "nothing else moved"
+        assert_nothing_is_given_twice(pool, plans)
