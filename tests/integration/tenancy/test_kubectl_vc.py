@@ -138,6 +138,21 @@ async def test_create_refuses_an_unknown_version_before_anything_is_made(vc, man
     assert await is_there(manager, "one") is None
 
 
+async def test_create_refuses_a_place_that_it_cannot_write_to_before_anything_is_made(vc, manager, manifest, tmp_path):
+    with pytest.raises(Refused, match=f"{tmp_path}/nowhere is no folder for us"):
+        await vc("create", "-f", manifest, "-o", str(tmp_path / "nowhere" / "out"))
+    assert await is_there(manager, "one") is None
+
+
+async def test_create_refuses_one_that_is_being_deleted(vc, meta, home, manifest, out):
+    held = virtual_cluster("one", home).with_metadata(finalizers=["example.com/hold"])
+    await meta.create(api.VIRTUAL_CLUSTERS, held)
+    await meta.delete(api.VIRTUAL_CLUSTERS, "one", namespace=home)
+    with pytest.raises(Refused, match=f"VirtualCluster {home}/one is being deleted"):
+        await vc("create", "-f", manifest, "-o", str(out))
+    await meta.patch(api.VIRTUAL_CLUSTERS, "one", {"metadata": {"finalizers": None}}, namespace=home)
+
+
 async def test_a_deadline_is_told_with_the_condition(vc, manager, manifest, out):
     process = await vc.start("create", "-f", manifest, "-o", str(out), "--timeout", "3s")
     await eventually(lambda: is_there(manager, "one"))

@@ -33,6 +33,8 @@ class Commands:
 
     async def create(self, wanted: Object, output: Path) -> None:
         """Create a VirtualCluster, or find it as it should be, wait for it, and write its kubeconfig."""
+        if not os.access(output.parent, os.W_OK):
+            raise HansaError(f"the kubeconfig cannot be written to {output}: {output.parent} is no folder for us")
         await self._check_version(wanted)
         try:
             await self.client.create(api.VIRTUAL_CLUSTERS, wanted)
@@ -130,6 +132,10 @@ class Commands:
     async def _check_same(self, wanted: Object) -> None:
         """Refuse to touch a VirtualCluster of that name which is another one; the server adds its defaults to both."""
         found = await self.client.get(api.VIRTUAL_CLUSTERS, wanted.name, namespace=wanted.namespace)
+        if found.is_leaving:
+            raise HansaError(
+                f"VirtualCluster {wanted.key} is being deleted; wait until `kubectl vc list` shows it no more"
+            )
         changed = found.with_fields(spec=wanted.spec)
         try:
             asked = await self.client.update(api.VIRTUAL_CLUSTERS, changed, dry_run=True)
