@@ -2,7 +2,7 @@
 
 import pytest
 
-import tenants
+import virtual_clusters
 from hansa.kube import errors, resources
 from hansa.tenancy import api, installing
 from hansa.tenancy.api import CLUSTER_VERSIONS, VIRTUAL_CLUSTERS
@@ -10,7 +10,7 @@ from programs import Kubectl
 
 
 async def test_a_virtual_cluster_as_upstream_writes_it_is_taken(meta, home):
-    sample = tenants.virtual_cluster(
+    sample = virtual_clusters.virtual_cluster(
         "vc-sample-1",
         home,
         clusterDomain="cluster.local",
@@ -44,17 +44,19 @@ async def test_a_virtual_cluster_as_upstream_writes_it_is_taken(meta, home):
 )
 async def test_nonsense_is_refused_with_the_field_that_is_wrong(meta, home, spec, complaint):
     with pytest.raises(errors.Invalid, match=complaint):
-        await meta.create(VIRTUAL_CLUSTERS, tenants.virtual_cluster("bad", home, **spec), dry_run=True)
+        await meta.create(VIRTUAL_CLUSTERS, virtual_clusters.virtual_cluster("bad", home, **spec), dry_run=True)
 
 
 @pytest.mark.parametrize("name", ["a.dotted.name", "x" * 64])
 async def test_a_name_that_no_namespace_could_bear_is_refused(meta, home, name):
     with pytest.raises(errors.Invalid, match="part of a namespace"):
-        await meta.create(VIRTUAL_CLUSTERS, tenants.virtual_cluster(name, home), dry_run=True)
+        await meta.create(VIRTUAL_CLUSTERS, virtual_clusters.virtual_cluster(name, home), dry_run=True)
 
 
 async def test_what_pods_and_services_were_told_cannot_change(meta, home):
-    made = await meta.create(VIRTUAL_CLUSTERS, tenants.virtual_cluster("fixed", home, serviceCidr="10.40.0.0/20"))
+    made = await meta.create(
+        VIRTUAL_CLUSTERS, virtual_clusters.virtual_cluster("fixed", home, serviceCidr="10.40.0.0/20")
+    )
     for change in ({"serviceCidr": "10.41.0.0/20"}, {"serviceCidr": None}, {"clusterDomain": "other.example"}):
         with pytest.raises(errors.Invalid, match="cannot change"):
             await meta.patch(VIRTUAL_CLUSTERS, made.name, {"spec": change}, namespace=home)
@@ -62,7 +64,7 @@ async def test_what_pods_and_services_were_told_cannot_change(meta, home):
 
 
 async def test_only_the_status_subresource_changes_the_status(meta, home):
-    made = await meta.create(VIRTUAL_CLUSTERS, tenants.virtual_cluster("status", home))
+    made = await meta.create(VIRTUAL_CLUSTERS, virtual_clusters.virtual_cluster("status", home))
     status = {"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}
     assert (await meta.patch(VIRTUAL_CLUSTERS, made.name, status, namespace=home)).status == {}
     told = await meta.patch(VIRTUAL_CLUSTERS, made.name, status, namespace=home, subresource="status")
@@ -73,23 +75,23 @@ async def test_only_the_status_subresource_changes_the_status(meta, home):
 
 
 async def test_a_cluster_version_as_upstream_writes_it_is_taken(meta):
-    await meta.create(CLUSTER_VERSIONS, tenants.cluster_version("as-upstream", etcd=["--v=2"]), dry_run=True)
+    await meta.create(CLUSTER_VERSIONS, virtual_clusters.cluster_version("as-upstream", etcd=["--v=2"]), dry_run=True)
 
 
 @pytest.mark.parametrize("component", ["etcd", "apiServer", "controllerManager"])
 async def test_a_bundle_of_another_name_is_refused(meta, component):
-    version = tenants.cluster_version("misnamed").to_dict()
+    version = virtual_clusters.cluster_version("misnamed").to_dict()
     version["spec"][component]["metadata"]["name"] = "other"
     with pytest.raises(errors.Invalid, match="metadata.name must be"):
-        await meta.create(CLUSTER_VERSIONS, tenants.Object.of(version), dry_run=True)
+        await meta.create(CLUSTER_VERSIONS, virtual_clusters.Object.of(version), dry_run=True)
 
 
 @pytest.mark.parametrize("missing", ["etcd", "apiServer"])
 async def test_a_control_plane_needs_a_store_and_a_server(meta, missing):
-    version = tenants.cluster_version("lacking").to_dict()
+    version = virtual_clusters.cluster_version("lacking").to_dict()
     del version["spec"][missing]
     with pytest.raises(errors.Invalid, match=missing):
-        await meta.create(CLUSTER_VERSIONS, tenants.Object.of(version), dry_run=True)
+        await meta.create(CLUSTER_VERSIONS, virtual_clusters.Object.of(version), dry_run=True)
 
 
 async def test_installing_again_changes_nothing_and_keeps_what_people_changed(meta):
@@ -104,7 +106,7 @@ async def test_installing_again_changes_nothing_and_keeps_what_people_changed(me
 
 async def test_kubectl_shows_phase_and_version(meta, home, kubectl, cluster):
 
-    await meta.create(VIRTUAL_CLUSTERS, tenants.virtual_cluster("shown", home))
+    await meta.create(VIRTUAL_CLUSTERS, virtual_clusters.virtual_cluster("shown", home))
     lines = (await Kubectl(kubectl, cluster.kubeconfig)("get", "vc", "-n", home, "-o", "wide")).splitlines()
     assert lines[0].split() == ["NAME", "AGE", "PHASE", "CLUSTERVERSION", "CLUSTERNAMESPACE", "REASON", "MESSAGE"]
     assert "cv-sample-np" in lines[1]

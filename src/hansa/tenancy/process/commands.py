@@ -83,8 +83,10 @@ class Commands:
     def controllers(self) -> list[str]:
         """The controller-manager."""
         bundle = self.order.version.spec.controller_manager
-        ours = self._place_of_controllers()
-        return self._argv(components.CONTROLLERS, ours, CONTROLLER_DEFAULTS, bundle.container if bundle else {})
+        container = bundle.container if bundle else {}
+        asked = flags.parse([*(container.get("command") or ()), *(container.get("args") or ())]).get("controllers", "*")
+        ours = {**self._place_of_controllers(), "controllers": without_idle(asked)}
+        return self._argv(components.CONTROLLERS, ours, CONTROLLER_DEFAULTS, container)
 
     def _argv(
         self, component: str, ours: Mapping[str, str], defaults: Mapping[str, str], container: Mapping[str, object]
@@ -137,6 +139,14 @@ class Commands:
         }
 
 
+def without_idle(controllers: str) -> str:
+    """A list of controllers as `--controllers` takes it, in which "*" means those that have something to do here."""
+    asked = [name.strip() for name in controllers.split(",")]
+    named = {name.removeprefix("-") for name in asked}
+    idle = [f"-{name}" for name in IDLE_CONTROLLERS if name not in named] if "*" in asked else []
+    return ",".join([*asked, *idle])
+
+
 # What a ClusterVersion may say otherwise.
 APISERVER_DEFAULTS = {
     "authorization-mode": "Node,RBAC",
@@ -150,7 +160,6 @@ APISERVER_DEFAULTS = {
     "profiling": "false",
 }
 CONTROLLER_DEFAULTS = {
-    "controllers": ",".join(["*", *(f"-{name}" for name in IDLE_CONTROLLERS)]),
     "use-service-account-credentials": "true",
     "profiling": "false",
 }

@@ -22,10 +22,19 @@ Running = Mapping[tuple[str, str], Process]
 COMPACTION = "5m"
 
 
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """An etcd that serves a tenant."""
+
+    store: Store
+    process: Process
+    log: Path
+
+
 class Etcd(Protocol):
     """How control planes get a store."""
 
-    async def ensure(self, tenant: Folder, binary: Path, running: Running) -> tuple[Store, Process]:
+    async def ensure(self, tenant: Folder, binary: Path, running: Running) -> Serving:
         """Start it unless it runs, and let the tenant in."""
 
     async def forget(self, tenant: Folder, running: Running) -> None:
@@ -39,7 +48,7 @@ class OwnEtcd:
     state: Path
     is_fast: bool = False
 
-    async def ensure(self, tenant: Folder, binary: Path, running: Running) -> tuple[Store, Process]:
+    async def ensure(self, tenant: Folder, binary: Path, running: Running) -> Serving:
         """Start it, or take the one that runs."""
         tenant.etcd.mkdir(mode=0o700, parents=True, exist_ok=True)
         socket, log = tenant.etcd / "client.sock", tenant.log(components.ETCD)
@@ -54,7 +63,7 @@ class OwnEtcd:
             env=ENVIRONMENT[components.ETCD],
         )
         await component.serving(started, EtcdApi(socket).is_healthy, log=log)
-        return Store(f"unix://{socket}"), started
+        return Serving(Store(f"unix://{socket}"), started, log)
 
     async def forget(self, tenant: Folder, running: Running) -> None:
         """It goes with the tenant's folder."""
@@ -72,7 +81,7 @@ class SharedEtcd:
         """Where it lies."""
         return self.state / "etcd"
 
-    async def ensure(self, tenant: Folder, binary: Path, running: Running) -> tuple[Store, Process]:
+    async def ensure(self, tenant: Folder, binary: Path, running: Running) -> Serving:
         """Start it, or take the one that runs, and make the tenant's user."""
         async with files.lock(self.state / "locks" / "etcd", deadline=component.START_SECONDS):
             started = await self._start(binary, running.get(("", components.ETCD)))
@@ -82,7 +91,7 @@ class SharedEtcd:
                 await self._let_in(tenant.id)
                 files.write(marker, tenant.id)
         store = Store(self._url, f"/{tenant.id}", self.folder / "pki" / "ca.crt", *pair)
-        return store, started
+        return Serving(store, started, self._log)
 
     async def forget(self, tenant: Folder, running: Running) -> None:
         """Remove a tenant's keys and its user; the last one takes the whole etcd along."""
@@ -102,6 +111,10 @@ class SharedEtcd:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     @property
+    def _log(self) -> Path:
+        return self.folder / "etcd.log"
+
+    @property
     def _url(self) -> str:
         return f"https://{ports.LOOPBACK}:{(self.folder / 'port').read_text()}"
 
@@ -116,7 +129,6 @@ class SharedEtcd:
             [port] = ports.choose(1, taken=(), seed=str(self.folder))
             files.write(self.folder / "port", str(port))
         files.write(self.folder / "password", self._password())
-        log = self.folder / "etcd.log"
         argv = [
             word
             for word in components.etcd_argv(binary, self.folder, is_fast=self.is_fast)
@@ -133,8 +145,10 @@ class SharedEtcd:
             f"--auto-compaction-retention={COMPACTION}",
         ]
         identity = Identity(self.state, "", components.ETCD)
-        started = await component.ensure(identity, argv, current=current, log=log, env=ENVIRONMENT[components.ETCD])
-        await component.serving(started, self._api().is_healthy, log=log)
+        started = await component.ensure(
+            identity, argv, current=current, log=self._log, env=ENVIRONMENT[components.ETCD]
+        )
+        await component.serving(started, self._api().is_healthy, log=self._log)
         if not (self.folder / "locked").exists():
             await self._lock_up()
             files.write(self.folder / "locked", "")

@@ -98,17 +98,19 @@ class ProcessProvisioner:
             tenant.write_keys(pki, self._server(record))
             programs = await self._programs(order)
             running = process.running(self._state)
-            store, etcd = await self._etcd.ensure(tenant, programs[components.ETCD], running)
+            etcd = await self._etcd.ensure(tenant, programs[components.ETCD], running)
             commands = Commands(
                 order=order,
                 folder=tenant,
-                store=store,
+                store=etcd.store,
                 address=self._settings.address,
                 port=record.port,
                 binaries=programs,
                 known={name: await self._flags(programs[name]) for name in PROGRAMS[1:]},
             )
-            started = [etcd, *await self._serve(tenant, commands, running, pki)]
+            serving = self._serve(tenant, commands, running, pki)
+            # An API server that waits for an etcd that is gone would wait for ever.
+            started = [etcd.process, *await component.outlives(etcd.process, serving, log=etcd.log)]
         for one in started:
             self._deaths.watch(one, partial(self._died, order.vc.key, one))
         return Ready()
@@ -230,8 +232,9 @@ class ProcessProvisioner:
             if isinstance(self._etcd, SharedEtcd):
                 await self._etcd.end(process.running(self._state))
                 (self._state / "locks" / "etcd").unlink(missing_ok=True)
+            for path in (self._state / "tenants", self._state / "locks"):
+                with contextlib.suppress(OSError):  # it was gone, or somebody is about to use it
+                    path.rmdir()
             with contextlib.suppress(OSError):
-                (self._state / "tenants").rmdir()
-                (self._state / "locks").rmdir()
                 (self._state / "lock").unlink()
                 self._state.rmdir()
