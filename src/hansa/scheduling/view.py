@@ -3,6 +3,7 @@ It follows one change at a time: each answer is a new view that shares what did 
 """
 
 import dataclasses
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -37,7 +38,8 @@ class View:
     closed: str = ""
     groups: Mapping[Shape, Group] = field(default_factory=dict)
     residents: PersistentMap[objects.Key, Resident] = field(default_factory=PersistentMap)
-    reservations: Mapping[objects.Key, Reservation] = field(default_factory=dict)
+    reservations: PersistentMap[objects.Key, Reservation] = field(default_factory=PersistentMap)
+    _earliest: float = math.inf  # when the next reservation ends, or sooner
     _shapes: PersistentMap[str, Shape] = field(default_factory=PersistentMap)
     _names: PersistentMap[tuple[str, str], frozenset[str]] = field(default_factory=PersistentMap)  # by own labels
     _loads: PersistentMap[str, requests.Amounts] = field(default_factory=PersistentMap)  # also of nodes not yet seen
@@ -114,8 +116,8 @@ class View:
         """The same after a pod went, or a reservation was given up."""
         view = self
         if (reservation := self.reservations.get(key)) is not None:
-            left = {name: one for name, one in self.reservations.items() if name != key}
-            view = dataclasses.replace(self._counted(reservation.resident, -1), reservations=left)
+            view = self._counted(reservation.resident, -1)
+            view = dataclasses.replace(view, reservations=view.reservations.without(key))
         if (resident := self.residents.get(key)) is not None:
             view = view._counted(resident, -1)
             view = dataclasses.replace(view, residents=view.residents.without(key))
@@ -127,14 +129,18 @@ class View:
             return self
         reservation = Reservation(resident_pods.of_ask(ask, node), until)
         view = self.without_pod(key)._counted(reservation.resident, 1)
-        return dataclasses.replace(view, reservations={**view.reservations, key: reservation})
+        reservations = view.reservations.having(key, reservation)
+        return dataclasses.replace(view, reservations=reservations, _earliest=min(view._earliest, until))
 
     def at(self, now: float) -> "View":
         """The same at that time: what was reserved until then or earlier is free."""
+        if now < self._earliest:
+            return self
         view = self
         for key in [key for key, one in self.reservations.items() if one.until <= now]:
             view = view.without_pod(key)
-        return view
+        earliest = min((one.until for _, one in view.reservations.items()), default=math.inf)
+        return dataclasses.replace(view, _earliest=earliest)
 
     def _counted(self, resident: Resident, times: int) -> "View":
         load = dict(self._loads.get(resident.node) or _NOTHING)
