@@ -153,6 +153,7 @@ def _volumes() -> Iterable[Rule]:
 
 
 def _nodes(settings: Settings) -> Iterable[Rule]:
+    lingering = lifecycle.Lifecycle(lingers=settings.nodes_linger)
     yield Rule(
         resources.PODS,
         references=nodes.of_pod,
@@ -163,6 +164,7 @@ def _nodes(settings: Settings) -> Iterable[Rule]:
         resources.NODES,
         down=(nodes.virtual(settings.nodes),),
         down_patches=nodes.patches(settings.nodes),
+        lifecycle=lingering,
         placement=placement.with_users,
         status_down=nodes.told,
     )
@@ -170,6 +172,7 @@ def _nodes(settings: Settings) -> Iterable[Rule]:
         resources.LEASES,
         down=(nodes.lease,),
         down_patches=nodes.lease_patches,
+        lifecycle=lingering,
         placement=placement.with_users,
     )
 

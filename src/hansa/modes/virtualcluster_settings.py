@@ -29,6 +29,7 @@ class Settings:
 
     extra: frozenset[Extra] = frozenset()
     nodes: Look = field(default_factory=Look)
+    nodes_linger: float = 120.0  # seconds for which a tenant keeps a node after its last pod there went
 
 
 def extra(names: Iterable[str]) -> frozenset[Extra]:
