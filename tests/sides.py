@@ -9,14 +9,17 @@ from hansa.kube.client import Client
 from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
 from hansa.model.mode import Mode, Part
-from hansa.model.pair import Key
+from hansa.model.pair import Key, Link
 
 
 class Sides:
     """An upper object and its lower one on a real API server."""
 
-    def __init__(self, client: Client, mode: Mode, resource: Resource, *, above: str, below: str) -> None:
+    def __init__(
+        self, client: Client, mode: Mode, resource: Resource, *, above: str, below: str, link: Link = golden_files.LINK
+    ) -> None:
         self.client, self.mode, self.resource, self.above, self.below = client, mode, resource, above, below
+        self.link = link
         self.rule, self.name = mode.rules[resource], ""
 
     async def create(self, source: Object) -> Self:
@@ -30,8 +33,8 @@ class Sides:
         return self
 
     def wanted(self, upper: Object) -> Object:
-        key = Key(golden_files.LINK.upper, self.resource, *upper.key)
-        return self.mode.desired(upper, key, golden_files.LINK).with_metadata(namespace=self.below)
+        key = Key(self.link.upper, self.resource, *upper.key)
+        return self.mode.desired(upper, key, self.link).with_metadata(namespace=self.below)
 
     async def upper(self) -> Object:
         return await self.client.get(self.resource, self.name, namespace=self.above)
@@ -53,7 +56,7 @@ class Sides:
         """Let the lower object tell, or let it say this; what was written."""
         upper, lower = await self.upper(), await self.lower()
         lower = lower if told is None else lower.with_fields(status=told)
-        return [await self._write(upper, part) for part in self.rule.up_patches(upper, lower, golden_files.LINK)]
+        return [await self._write(upper, part) for part in self.rule.up_patches(upper, lower, self.link)]
 
     async def _write(self, obj: Object, part: Part) -> Part:
         await self.client.patch(

@@ -3,8 +3,10 @@
 One cluster is both sides: the upper objects live in one namespace, the lower ones in another.
 """
 
+import contextlib
 import secrets
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,16 +14,19 @@ import pytest
 import golden_files
 from eventually import eventually
 from golden_files import Case
-from hansa.kube import resources
+from hansa.kube import errors, resources
 from hansa.kube.client import Client
 from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
 from hansa.model import keys
+from hansa.model.pair import Key, Link
+from hansa.model.translation.tenant.settings import Tenant
 from sides import Sides, existing
 
 NOWHERE = {"example.com/no-node": "has-this"}
 TOKEN, VOLUME = "tensile/secret/of-a-service-account", "tensile/persistentvolume/of-a-claim"
-APART = {TOKEN, VOLUME}
+TENANTS_TOKEN = "virtualcluster/secret/of-a-service-account"
+CASES = [case for case in golden_files.cases() if str(case) not in {TOKEN, VOLUME, TENANTS_TOKEN}]
 
 
 @pytest.fixture
@@ -38,18 +43,35 @@ def pod(client: Client, namespace: str, below: str) -> Sides:
     return Sides(client, golden_files.TENSILE, resources.PODS, above=namespace, below=below)
 
 
-@pytest.mark.parametrize("case", [case for case in golden_files.cases() if str(case) not in APART], ids=str)
+@pytest.mark.parametrize("case", [case for case in CASES if case.rule.resource.namespaced], ids=str)
 async def test_the_server_takes_what_goes_down_and_nothing_is_left_to_follow(
     client: Client, namespace: str, below: str, case: Case
 ) -> None:
-    sides = Sides(client, case.mode, case.rule.resource, above=namespace, below=below)
+    sides = Sides(client, case.mode, case.rule.resource, above=namespace, below=below, link=addressed_anew(case.link))
     await sides.create(case.source)
     assert await sides.down() == []
 
 
-async def test_the_lower_cluster_leaves_a_copied_token_alone(client: Client, namespace: str, below: str) -> None:
-    sides = Sides(client, golden_files.TENSILE, resources.SECRETS, above=namespace, below=below)
-    await sides.create(Case(golden_files.ROOT / TOKEN).source)
+@pytest.mark.parametrize("case", [case for case in CASES if not case.rule.resource.namespaced], ids=str)
+async def test_the_server_takes_a_copy_that_has_its_originals_name(client: Client, case: Case) -> None:
+    resource, wanted = case.rule.resource, case.desired(case.source)
+    copy = await existing(client, resource, wanted)
+    try:
+        left = list(case.rule.down_patches(copy, wanted))
+        for part in left:  # such as the status of a node, which kwok may have written before us
+            copy = await client.patch(resource, copy.name, part.patch, subresource=part.subresource)
+        assert list(case.rule.down_patches(copy, wanted)) == []
+    finally:
+        await client.delete(resource, wanted.name)
+
+
+@pytest.mark.parametrize("token", [TOKEN, TENANTS_TOKEN])
+async def test_the_lower_cluster_leaves_a_copied_token_alone(
+    client: Client, namespace: str, below: str, token: str
+) -> None:
+    case = Case(golden_files.ROOT / token)
+    sides = Sides(client, case.mode, resources.SECRETS, above=namespace, below=below, link=case.link)
+    await sides.create(case.source)
 
     async def agree() -> bool:
         upper, lower = await sides.upper(), await sides.lower()
@@ -274,3 +296,45 @@ async def follows(sides: Sides) -> None:
     """One patch is enough."""
     assert len(await sides.down()) <= 1
     assert await sides.down() == []
+
+
+def addressed_anew(link: Link) -> Link:
+    """Both sides are one cluster here, where two Services cannot have one address."""
+    if isinstance(link.settings, Tenant):
+        return replace(link, settings=replace(link.settings, keeps_service_ips=False))
+    return link
+
+
+async def test_a_tenants_service_gets_the_address_that_it_has_above(client: Client, namespace: str, below: str) -> None:
+    spec = {"ports": [{"port": 80}], "selector": {"app.kubernetes.io/name": "web"}, "type": "NodePort"}
+    made = Object.of({"metadata": {"name": "web", "namespace": namespace}, "spec": spec})
+    upper = await client.create(resources.SERVICES, made)
+    await client.delete(resources.SERVICES, "web", namespace=namespace)  # both sides are one cluster
+    rule = golden_files.VIRTUALCLUSTER.rules[resources.SERVICES]
+    key = Key(golden_files.TENANT.upper, resources.SERVICES, *upper.key)
+    wanted = golden_files.VIRTUALCLUSTER.desired(upper, key, golden_files.TENANT).with_metadata(namespace=below)
+    lower = await client.create(resources.SERVICES, wanted)
+    assert lower.spec["clusterIP"] == upper.spec["clusterIP"]
+    assert list(rule.down_patches(lower, wanted)) == []
+    assert list(rule.up_patches(upper, lower, golden_files.TENANT)) == []
+
+
+async def test_a_gate_that_a_tenant_opens_makes_its_pod_ready_below(client: Client, namespace: str, below: str) -> None:
+    case = Case(golden_files.ROOT / "virtualcluster/pod/with-readiness-gates")
+    pod = Sides(client, case.mode, resources.PODS, above=namespace, below=below, link=case.link)
+    unscheduled = case.source.spec | {"schedulerName": "nobody"}  # above, as in a tenant
+    await pod.create(case.source.with_fields(spec=unscheduled))
+
+    async def gate_below(status: str | None) -> bool:
+        with contextlib.suppress(errors.Conflict):  # kwok was faster: it is looked at again
+            await pod.down()
+        lower = (await pod.lower()).status
+        conditions = {one["type"]: one["status"] for one in lower.get("conditions") or ()}
+        return lower.get("phase") == "Running" and conditions.get("example.com/open") == status
+
+    await eventually(lambda: gate_below(None))  # kwok opens every gate, but this one is the tenant's
+    await pod.change({"status": {"conditions": [{"type": "example.com/open", "status": "True"}]}}, "status")
+    await eventually(lambda: gate_below("True"))
+    await pod.up()
+    told = {one["type"]: one["status"] for one in (await pod.upper()).status["conditions"]}
+    assert told["example.com/open"] == "True"
