@@ -15,6 +15,11 @@ if TYPE_CHECKING:  # a view makes these for its links
 BY_NAMESPACE = "namespace"
 
 
+def by_namespace(obj: Object) -> tuple[str]:
+    """The namespace of an object."""
+    return (obj.namespace,)
+
+
 class Around:
     """The caches of a view and of one of its lower clusters. Kinds that the mode does not know are not there."""
 
@@ -41,9 +46,5 @@ class Around:
         cache = self._view.upper.stores.get(resource)
         if cache is None:
             return ()
-        cache.index(BY_NAMESPACE, _namespace)  # made when it is first asked for: most kinds need none
+        cache.index(BY_NAMESPACE, by_namespace)  # made when it is first asked for: most kinds need none
         return cache.find(BY_NAMESPACE, namespace)
-
-
-def _namespace(obj: Object) -> tuple[str]:
-    return (obj.namespace,)

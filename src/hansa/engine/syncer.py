@@ -52,7 +52,7 @@ class Syncer:
         random: randomness.Random,
         metrics: metrics.Registry,
         whole: Iterable[Resource] = (resources.PODS,),
-        workers: int = 128,
+        workers: int = 256,
         width: int = 32,
         period: float = 60.0,
         may_write: Callable[[], bool] = lambda: True,

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeGuard
 
 import msgspec
 
-from hansa.engine import around, lingering, references, tokens, waiting
+from hansa.engine import around, lingering, namespaces, references, tokens, waiting
 from hansa.engine.references import Name
 from hansa.engine.registry import Route
 from hansa.engine.side import Side
@@ -53,6 +53,7 @@ class View:
         self.under_way: set[tuple[Key, str]] = set()  # the clusters where a write for the key goes on
         self.references = references.References(self.name, mode, self._moved, also=self._also)
         self.tokens: tokens.Tokens | None = None  # of those modes whose pods get tokens of the upper cluster
+        self._namespaces = namespaces.Namespaces(upper, mode)
         self.facts = self._facts()
 
     @property
@@ -104,6 +105,10 @@ class View:
         if self.tokens is not None and name.resource == resources.SERVICE_ACCOUNTS:
             self.tokens.account_changed(name.place)
         self.references.look(name, self.upper.stores[name.resource].get(name.place), self.facts)
+        if self._namespaces and name.resource == resources.NAMESPACES:
+            for one in self._namespaces.look(name.place.name, self._of_namespace(name.place.name)):
+                self.look(one)
+                self._waiting.wake(self.key(one))
 
     def key(self, name: Name) -> Key:
         """The key of an object of this upper cluster."""
@@ -260,7 +265,13 @@ class View:
             lowers=frozenset(self.links),
             cluster_of_node={node: route.lower for route in self.routes.values() for node in route.nodes},
             users=self.references.users,
+            of_namespace=self._of_namespace,
         )
+
+    def _of_namespace(self, name: str) -> placement.Intents:
+        namespace = Key(self.name, resources.NAMESPACES, "", name)
+        upper = self.get(namespace) if resources.NAMESPACES in self.mode.rules else None
+        return {} if upper is None else self._intents(namespace, upper)
 
 
 def _is_alive(side: pair.Side) -> TypeGuard[Object]:

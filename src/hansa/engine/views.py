@@ -125,6 +125,7 @@ class Views:
         with contextlib.ExitStack() as stack:
             self._views[view.name], self._recorders[view.name] = view, recorder
             self._echoes[view.upper_id] = echoing
+            stack.callback(self._waiting.forget, view.name)
             stack.callback(self._views.pop, view.name)
             stack.callback(self._recorders.pop, view.name)
             stack.callback(self._echoes.pop, view.upper_id)

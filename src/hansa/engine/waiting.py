@@ -20,6 +20,14 @@ class Waiting:
         """The key waits for this."""
         self._keys.setdefault(until, {})[key] = None
 
+    def forget(self, cluster: str) -> None:
+        """An upper cluster is gone: nothing of it waits any more."""
+        for what, keys in tuple(self._keys.items()):
+            for key in [key for key in keys if key.cluster == cluster]:
+                del keys[key]
+            if not keys:
+                del self._keys[what]
+
     def keys(self, until: Hashable) -> list[Key]:
         """Who waits for this."""
         return list(self._keys.get(until, ()))

@@ -82,6 +82,8 @@ class Rule:
     placement: Placement = nowhere
     # The label selector of the upper objects that are looked at; others are as if they were not there.
     watched: str = ""
+    # Where it should be hangs on where its namespace should be.
+    goes_with_namespace: bool = False
     # What it cannot do without: it is there wherever this object lives, and before it.
     references: Callable[[Object], Iterable[Named]] = lambda _: ()
     # Where what it refers to is needed, if that is not where it is placed itself.

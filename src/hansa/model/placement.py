@@ -37,6 +37,8 @@ class Facts:
     cluster_of_node: Mapping[str, str]
     # The lower clusters where something that refers to this upper object lives (`Rule.references`, `Rule.needs`).
     users: Callable[[Resource, Place], frozenset[str] | Unknown]
+    # Where a namespace of this upper cluster should be, if namespaces travel.
+    of_namespace: Callable[[str], "Intents"] = lambda _: {}
 
 
 Intents = Mapping[str, Grade] | Unknown
@@ -80,6 +82,36 @@ def with_users_of(names: Callable[[Object], Iterable[Named]]) -> Placement:
                 return users
             everywhere |= users
         return _chosen(frozenset(everywhere))
+
+    return policy
+
+
+def by_annotation(name: str, clusters: Callable[[str], Iterable[str]] = lambda text: (text,)) -> Placement:
+    """It lives where an annotation says, which somebody else writes; `clusters` reads it."""
+
+    def policy(upper: Object, _key: Key, _facts: Facts) -> Intents:
+        text = upper.annotations.get(name)
+        return dict.fromkeys(clusters(text), Grade.CHOSEN) if text else {}
+
+    return policy
+
+
+def with_namespace(_upper: Object, key: Key, facts: Facts) -> Intents:
+    """It is wherever its namespace should be. The rule of such a kind goes with its namespace."""
+    return facts.of_namespace(key.namespace)
+
+
+def any_of(*policies: Placement) -> Placement:
+    """It is wherever one of the policies wants it."""
+
+    def policy(upper: Object, key: Key, facts: Facts) -> Intents:
+        wanted: dict[str, Grade] = {}
+        for one in policies:
+            intents = one(upper, key, facts)
+            if isinstance(intents, Unknown):
+                return intents
+            wanted |= {cluster: max(grade, wanted.get(cluster, grade)) for cluster, grade in intents.items()}
+        return wanted
 
     return policy
 

@@ -161,7 +161,7 @@ def test_a_pair_that_was_in_order_is_settled_until_one_side_changes(play):
         world.put(world.upper, PODS, lab.pod("p", "vn", config_map="settings"))
         _, [made] = world.decide(MAP)
         lower = world.put(world.lower, MAPS, made.obj)
-        pair, actions = world.decide(MAP)
+        _, actions = world.decide(MAP)
         assert (pair.settled, actions) == (frozenset(), ())
         world.view.settle(pair, unsettled=frozenset())
         pair, _ = world.decide(MAP)
@@ -304,3 +304,41 @@ def test_a_copy_that_lingers_goes_when_nobody_needed_it_for_so_long():
         assert await passes(0) == (plan.Wait("it may be needed in low again", seconds=120),), "it begins anew"
 
     simulation.run(main)
+
+
+POOLED = Mode(
+    name="pooled",
+    rules={
+        **lab.SMALL.rules,
+        NAMESPACES: Rule(NAMESPACES, placement=placement.by_annotation("where", str.split), lifecycle=NAMESPACE),
+        MAPS: Rule(MAPS, placement=placement.with_namespace, goes_with_namespace=True),
+    },
+)
+
+
+def test_what_goes_with_its_namespace_is_looked_at_when_that_should_be_elsewhere(play):
+    def scene(world):
+        world.view.attach(Route("up", "other"), world.side("other"))
+        world.put(world.upper, MAPS, lab.config_map("settings"))
+        world.put(world.upper, MAPS, lab.config_map("far", namespace="far"))
+        assert world.view.concerned(MAP) == []
+
+        def placed(where):
+            world.woken.clear()
+            world.put(world.upper, NAMESPACES, lab.namespace("default", annotations={"where": where, "note": where}))
+            return world.view.concerned(MAP)
+
+        assert placed("low") == ["low"]
+        assert world.woken == [MAP]
+        assert placed("low other") == ["low", "other"]
+        _, actions = world.decide(MAP)
+        assert [action.reason for action in actions] == [
+            "namespaces default is not in low yet",
+            "namespaces default is not in other yet",
+        ]
+        assert placed("low  other") == ["low", "other"]
+        assert world.woken == [], "it is where it was"
+        assert placed("") == []
+        assert world.woken == [MAP]
+
+    play(scene, mode=POOLED)

@@ -38,3 +38,14 @@ def test_who_is_woken_may_wait_again_at_once():
     waiting.put(key("a"), until="room")
     waiting.come("room")
     assert waiting.keys("room") == [key("a")]
+
+
+def test_nothing_of_a_cluster_that_is_gone_waits():
+    waiting = Waiting(lambda _: None)
+    other = key("a")._replace(cluster="other")
+    waiting.put(key("a"), until="room")
+    waiting.put(other, until="room")
+    waiting.put(key("b"), until="low")
+    waiting.forget("up")
+    assert waiting.keys("room") == [other]
+    assert waiting._keys.keys() == {"room"}

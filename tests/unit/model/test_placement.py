@@ -1,6 +1,7 @@
 """Where objects should be."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -74,3 +75,29 @@ def test_what_is_left_out_is_nowhere_until_it_leaves() -> None:
     assert policy(OBJECT, KEY._replace(namespace="other"), facts()) == {"b": Grade.CHOSEN}
     leaving = Object.of(OBJECT.to_dict() | {"metadata": {"name": "web", "deletionTimestamp": "2026-11-15T12:00:00Z"}})
     assert policy(leaving, KEY, facts()) == {"b": Grade.CHOSEN}, "we are the kubelet that must let it go"
+
+
+def test_an_annotation_says_where_an_object_lives() -> None:
+    policy = placement.by_annotation("where", lambda text: text.split(","))
+    placed = Object.of({"metadata": {"name": "web", "annotations": {"where": "a,z"}}})
+    assert policy(placed, KEY, facts()) == {"a": Grade.CHOSEN, "z": Grade.CHOSEN}, "also one that no route leads to yet"
+    assert policy(OBJECT, KEY, facts()) == {}
+    one = placement.by_annotation("where")
+    assert one(Object.of({"metadata": {"name": "web", "annotations": {"where": "a"}}}), KEY, facts()) == {
+        "a": Grade.CHOSEN
+    }
+
+
+def test_what_is_wanted_by_one_of_several_policies_is_there() -> None:
+    policy = placement.any_of(placement.by_node_name, placement.with_users)
+    key = Key("up", resources.PODS, "shop", "web")
+    used = facts({(resources.PODS, "web"): frozenset({"a"})})
+    assert policy(OBJECT, key, used) == {"a": Grade.CHOSEN, "b": Grade.CHOSEN}
+    unknown = Unknown("pods are not listed yet")
+    assert policy(OBJECT, key, facts({(resources.PODS, "web"): unknown})) == unknown
+
+
+def test_what_goes_with_its_namespace_is_where_that_is() -> None:
+    there = replace(facts(), of_namespace=lambda name: {"a": Grade.CANDIDATE} if name == KEY.namespace else {})
+    assert placement.with_namespace(OBJECT, KEY, there) == {"a": Grade.CANDIDATE}
+    assert placement.with_namespace(OBJECT, KEY, facts()) == {}
