@@ -20,6 +20,7 @@ RUNNABLE = [
 ]
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("document", RUNNABLE, ids=lambda path: str(path.relative_to(ROOT)))
 async def test_a_document_can_be_followed(document, kubectl):
     with owned_folder() as folder:
