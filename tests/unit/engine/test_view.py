@@ -161,7 +161,7 @@ def test_a_pair_that_was_in_order_is_settled_until_one_side_changes(play):
         world.put(world.upper, PODS, lab.pod("p", "vn", config_map="settings"))
         _, [made] = world.decide(MAP)
         lower = world.put(world.lower, MAPS, made.obj)
-        _, actions = world.decide(MAP)
+        pair, actions = world.decide(MAP)
         assert (pair.settled, actions) == (frozenset(), ())
         world.view.settle(pair, unsettled=frozenset())
         pair, _ = world.decide(MAP)
