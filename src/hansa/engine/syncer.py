@@ -10,7 +10,9 @@ from typing import NamedTuple
 from hansa.control import audit, controller, queue
 from hansa.engine import applier, lowers, views, waiting
 from hansa.engine.registry import Routes
+from hansa.engine.view import View
 from hansa.kube import resources
+from hansa.kube.objects import Key as Place
 from hansa.kube.resource import Resource
 from hansa.model import decision, plan
 from hansa.model.mode import Mode
@@ -104,17 +106,19 @@ class Syncer:
         view.settle(pair, unsettled=frozenset(a.cluster for a in todo.actions if not isinstance(a, plan.Wait)))
         if not todo.actions:
             return controller.Done()
-        self._note(key, todo)
+        self._note(view, key, todo)
         problems = await self._applier.apply(todo, pair, view)
         self._make_room(todo, problems)
         return self._outcome(key, problems) if problems else controller.Done()
 
-    def _note(self, key: Key, todo: plan.Plan) -> None:
+    def _note(self, view: View, key: Key, todo: plan.Plan) -> None:
         """What no write follows from: what is refused is told, what is waited for wakes the key."""
         for action in todo.actions:
             match action:
                 case plan.Refuse():
                     self._views.tell(key, "Refused", action.reason)
+                    for name in view.references.names(key.resource, Place(key.namespace, key.name)):
+                        self._waiting.put(key, until=view.key(name))  # with it there, there may be no objection
                 case plan.Wait(until=Key() as until):
                     self._waiting.put(key, until=until)
                 case plan.Wait(seconds=seconds) if seconds:

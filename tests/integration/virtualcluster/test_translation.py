@@ -1,0 +1,107 @@
+"""What steps look up along the way, gates and selectors: tenants' pods where only two real sides can show it."""
+
+import base64
+import json
+
+from eventually import eventually
+from hansa.kube import errors, resources
+from tenant_league import pod
+
+AUTHS = base64.b64encode(json.dumps({"auths": {}}).encode()).decode()
+
+
+async def test_a_pod_whose_pull_secret_comes_later_is_told_so_and_runs_then(tenants, blue, namespace):
+    spec = pod()["spec"] | {"imagePullSecrets": [{"name": "registry"}]}
+    await blue.make(resources.PODS, "p", namespace, spec=spec)
+    told = await blue.event("Refused", "p", namespace)
+    assert "image pull secret registry is not in namespace" in told["message"]
+    secret = {"type": "kubernetes.io/dockerconfigjson", "data": {".dockerconfigjson": AUTHS}}
+    await blue.make(resources.SECRETS, "registry", namespace, **secret)
+    below = await tenants.super.there(resources.PODS, "p", blue.below(namespace), within=30)
+    assert below["spec"]["imagePullSecrets"] == [{"name": "registry"}]
+    await blue.phase("p", namespace)
+
+
+async def test_a_service_finds_pods_by_the_labels_that_charts_use(tenants, blue, namespace):
+    labels = {"app.kubernetes.io/name": "web"}
+    await blue.make(resources.PODS, "p", namespace, metadata={"labels": labels}, spec=pod()["spec"])
+    await blue.make(resources.SERVICES, "web", namespace, spec={"selector": labels, "ports": [{"port": 80}]})
+    address = (await blue.phase("p", namespace))["status"]["podIP"]
+
+    async def found():
+        slices = (await tenants.super.client.list(resources.ENDPOINT_SLICES, namespace=blue.below(namespace))).items
+        ours = [one for one in slices if one.labels.get("kubernetes.io/service-name") == "web"]
+        return [a for one in ours for end in one.get("endpoints") or () for a in end["addresses"]] == [address]
+
+    await eventually(found, within=60)
+
+
+async def test_a_pod_whose_scheduling_is_held_back_goes_down_when_it_is_let_go(tenants, blue, namespace):
+    spec = pod()["spec"] | {"schedulingGates": [{"name": "example.com/quota"}]}
+    await blue.make(resources.PODS, "held", namespace, spec=spec)
+    await blue.make(resources.PODS, "free", namespace, **pod())
+    await blue.phase("free", namespace)
+    assert await tenants.super.look(resources.PODS, "held", blue.below(namespace)) is None
+    await blue.client.patch(resources.PODS, "held", {"spec": {"schedulingGates": []}}, namespace=namespace)
+    await blue.phase("held", namespace)
+
+
+async def test_a_readiness_gate_is_the_tenants_on_both_sides(tenants, blue, namespace):
+    gate = "example.com/open"
+    spec = pod()["spec"] | {"readinessGates": [{"conditionType": gate}]}
+    await blue.make(resources.PODS, "p", namespace, spec=spec)
+    await blue.phase("p", namespace)
+
+    def conditions(found):
+        return {one["type"]: one["status"] for one in found["status"].get("conditions") or ()}
+
+    for status in ("True", "False"):
+
+        async def turned(status=status):
+            found = await blue.look(resources.PODS, "p", namespace)
+            others = [one for one in found["status"].get("conditions") or () if one["type"] != gate]
+            patch = {
+                "metadata": {"resourceVersion": found["metadata"]["resourceVersion"]},
+                "status": {"conditions": [*others, {"type": gate, "status": status}]},
+            }
+            try:
+                await blue.client.patch(resources.PODS, "p", patch, namespace=namespace, subresource="status")
+            except errors.Conflict:
+                return False
+            return True
+
+        await eventually(turned)
+        await tenants.super.there(
+            resources.PODS,
+            "p",
+            blue.below(namespace),
+            when=lambda found, status=status: conditions(found).get(gate) == status,
+        )
+        above = await blue.look(resources.PODS, "p", namespace)
+        assert conditions(above)[gate] == status
+
+
+async def test_what_a_pod_reads_about_itself_is_the_tenants(tenants, blue, namespace):
+    env = [{"name": "N", "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}}]
+    container = pod()["spec"]["containers"][0] | {"env": env}
+    items = [{"path": "labels", "fieldRef": {"fieldPath": "metadata.labels"}}]
+    spec = pod()["spec"] | {"containers": [container], "volumes": [{"name": "me", "downwardAPI": {"items": items}}]}
+    await blue.make(resources.PODS, "p", namespace, metadata={"labels": {"app": "a"}}, spec=spec)
+    below = await tenants.super.there(resources.PODS, "p", blue.below(namespace))
+    annotations = below["metadata"]["annotations"]
+
+    def value(reference):
+        return annotations[reference["fieldRef"]["fieldPath"].removeprefix("metadata.annotations['").removesuffix("']")]
+
+    variables = {one["name"]: one for one in below["spec"]["containers"][0]["env"]}
+    assert value(variables["N"]["valueFrom"]) == namespace
+    [volume] = [one for one in below["spec"]["volumes"] if one["name"] == "me"]
+    assert value(volume["downwardAPI"]["items"][0]) == 'app="a"'
+    await blue.client.patch(resources.PODS, "p", {"metadata": {"labels": {"app": "b"}}}, namespace=namespace)
+    [key] = [key for key, text in annotations.items() if text == 'app="a"']
+    await tenants.super.there(
+        resources.PODS,
+        "p",
+        blue.below(namespace),
+        when=lambda found: found["metadata"]["annotations"][key] == 'app="b"',
+    )
