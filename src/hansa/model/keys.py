@@ -82,3 +82,10 @@ VERSION_APPLIED = (
 
 # The pool of super clusters: annotations of a tenant's namespaces and pods. They go down, although they end in k8s.io.
 POOL = ("scheduler.tenancy.x-k8s.io", "scheduler.virtualcluster.io")
+SLICE = "scheduler.tenancy.x-k8s.io/slice"  # of a namespace: the portion in which its quota is laid out
+PLACEMENTS = "scheduler.tenancy.x-k8s.io/placements"  # of a namespace: how many slices each super cluster has
+SUPER_CLUSTER = "scheduler.tenancy.x-k8s.io/superCluster"  # of a pod: the super cluster that runs it
+PLACEMENT_POLICY = "scheduler.tenancy.x-k8s.io/policy"  # of a namespace: spread, pack, or prefer with labels
+PLANNED = "hansa.dev/planned"  # of a namespace: what was planned last, by which an edit by hand is told
+HEADROOM = "hansa.dev/headroom"  # annotation of a super cluster's Cluster: what of it is kept free
+LEAVING = "hansa.dev/leaving"  # annotation of a super cluster's Cluster, "true": what is there goes elsewhere
