@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import secrets
+from typing import NamedTuple
 
 import pytest
 
@@ -19,16 +20,28 @@ PODS, MAPS, NAMESPACES, NODES = resources.PODS, resources.CONFIG_MAPS, resources
 UPPERS = {"up": "blue", "low2": "green"}  # what stands before their namespaces below
 
 
+class Settings(NamedTuple):
+    """What is said of one upper cluster."""
+
+    prefix: str
+    may_use_hosts: bool = False
+
+
 def unscheduled(pod, link):
     """A pod as its user made it."""
     spec = {name: value for name, value in lab.bare_pod(pod, link).spec.items() if name != "schedulerName"}
     return pod.with_fields(spec=spec)
 
 
+def may_not(pod, link):
+    is_refused = pod.spec.get("hostNetwork") and not link.settings.may_use_hosts
+    return "it asks for the host's network" if is_refused else ""
+
+
 def lower_place(key, link):
     if key.namespace:
-        return Place(f"{link.settings}-{key.namespace}", key.name)
-    return Place("", f"{link.settings}-{key.name}")
+        return Place(f"{link.settings.prefix}-{key.namespace}", key.name)
+    return Place("", f"{link.settings.prefix}-{key.name}")
 
 
 MANY = Mode(
@@ -44,7 +57,7 @@ MANY = Mode(
                 up_patches=lab.status_up,
                 lifecycle=lifecycle.POD,
                 placement=placement.everywhere,
-                check=lambda pod, _: "it asks for the host's network" if pod.spec.get("hostNetwork") else "",
+                check=may_not,
                 binds=lambda pod: pod.spec.get("nodeName", ""),
             ),
             Rule(MAPS, down_patches=patches_of("data"), placement=placement.everywhere),
@@ -52,7 +65,7 @@ MANY = Mode(
     },
     lower_place=lower_place,
     shares_lowers=True,
-    retold=lambda message, link: message.replace(f"{link.settings}-", ""),
+    retold=lambda message, link: message.replace(f"{link.settings.prefix}-", ""),
 )
 
 
@@ -79,7 +92,7 @@ def start_many(league):
             for name, client in clients.items():
                 engine.join(name, client)
             for name, prefix in UPPERS.items():
-                engine.registry.link(Route(name, "low1", settings=prefix))
+                engine.registry.link(Route(name, "low1", settings=Settings(prefix)))
             yield engine
 
     return start
@@ -153,6 +166,14 @@ async def test_a_binding_waits_for_its_node_and_what_may_not_travel_is_told(star
             await eventually(see["low1"].lacks(PODS, "early", f"blue-{homes}"))
         finally:
             await clients["up"].delete(NODES, node)
+
+
+async def test_what_was_refused_travels_when_the_settings_of_its_route_allow_it(start_many, clients, see, homes):
+    async with start_many() as engine:
+        await clients["up"].create(PODS, pod("host", homes, hostNetwork=True))
+        await eventually(see["up"].told("host", homes, "Refused"))
+        engine.registry.link(Route("up", "low1", settings=Settings("blue", may_use_hosts=True)))
+        await eventually(see["low1"].has(PODS, "host", f"blue-{homes}"))
 
 
 async def test_a_lower_cluster_is_watched_once_for_all_upper_clusters(start_many, clients, see, homes, league):
