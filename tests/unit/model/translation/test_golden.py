@@ -4,6 +4,7 @@ import pytest
 
 import golden_files
 from golden_files import Case
+from hansa.kube.objects import Object
 
 CASES = golden_files.cases()
 
@@ -24,3 +25,23 @@ def test_no_file_is_left_over(case: Case) -> None:
 def test_every_kind_that_a_mode_carries_has_a_golden_file(folder: str) -> None:
     shown = {case.rule.resource for case in CASES if case.folder.parent.parent.name == folder}
     assert shown == golden_files.WAYS[folder].keys()
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_what_is_as_it_should_be_is_not_written_again(case: Case) -> None:
+    wanted = case.desired(case.source)
+    assert list(case.rule.down_patches(wanted, wanted)) == []
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.read("told.yaml")], ids=str)
+def test_what_was_told_is_not_told_again(case: Case) -> None:
+    lower = Object.of(golden_files.merged(case.desired(case.source).to_dict(), case.read("told.yaml")))
+    assert list(case.rule.up_patches(Object.of(case.read("back.yaml")), lower, case.link)) == []
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_the_object_that_travels_is_never_changed(case: Case) -> None:
+    source = case.source
+    before = source.to_json()
+    case.desired(source)
+    assert source.to_json() == before
