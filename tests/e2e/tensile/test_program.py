@@ -26,6 +26,38 @@ async def test_what_cannot_be_is_one_sentence_and_an_exit_code(flags, sentence, 
     assert line.startswith(sentence)
 
 
+async def test_the_seeds_own_command_line_serves_a_node(league, upper_namespace, tmp_path):
+    """Flags and variables as tensile-kube's description has them, word for word but for the paths and the address."""
+    await league.stop()
+    for name in ("k8s.cer", "k8s.key"):
+        (tmp_path / name).write_text("certificate")
+    variables = {
+        "KUBELET_PORT": "10350",
+        "APISERVER_CERT_LOCATION": str(tmp_path / "k8s.cer"),
+        "APISERVER_KEY_LOCATION": str(tmp_path / "k8s.key"),
+        "VKUBELET_TAINT_KEY": "example.com/below",
+        "VKUBELET_TAINT_VALUE": "yes",
+        "VKUBELET_TAINT_EFFECT": "NoSchedule",
+    }
+    flags = (
+        "--nodename 127.0.0.9 --provider k8s --kube-api-qps 500 --kube-api-burst 1000 --client-qps 500"
+        f" --client-burst 1000 --kubeconfig {league.upper.cluster.kubeconfig}"
+        f" --client-kubeconfig {league.lowers['hamburg'].cluster.kubeconfig} --klog.v 4 --log-level debug"
+        " --enableControllers PVControllers,RBACControllers,ServiceControllers"
+        " --ignore-labels group.batch.scheduler.tencent.com"
+    )
+    async with programs.hansa("virtual-node", *flags.split(), log=tmp_path / "log", env=variables):
+        node = await eventually(lambda: league.upper.find("node", "127.0.0.9"))
+        assert node["spec"]["taints"][0] == {"key": "example.com/below", "value": "yes", "effect": "NoSchedule"}
+        assert {"type": "InternalIP", "address": "127.0.0.9"} in node["status"]["addresses"]
+        assert node["status"]["daemonEndpoints"]["kubeletEndpoint"]["Port"] == 10350
+        made = pod("p", nodeName="127.0.0.9")
+        await league.upper.kubectl("-n", upper_namespace, "create", "-f", "-", stdin=json.dumps(made))
+        await league.phase(upper_namespace, "p")
+        await league.upper.kubectl("-n", upper_namespace, "delete", "pod", "p")
+    await league.upper.kubectl("delete", "node", "127.0.0.9")
+
+
 async def test_health_and_metrics_are_served(league):
     async def page(path):
         url = f"http://127.0.0.1:{league.port}{path}"

@@ -2,8 +2,9 @@
 
 import json
 
+import programs
 from eventually import eventually
-from league import deployment, named
+from league import deployment, fresh_name, named
 
 
 def service(name, **spec):
@@ -90,3 +91,27 @@ async def test_the_api_servers_own_service_and_those_of_kube_system_are_left_alo
         assert "hansa.dev/upper" not in own["metadata"].get("labels", {})
         assert "system-web" not in named(await member.all("services", namespace="kube-system"))
     await league.upper.kubectl("-n", "kube-system", "delete", "service", "system-web")
+
+
+async def test_services_of_the_system_travel_when_that_is_asked_for(league, upper_namespace, tmp_path):
+    """Of `default/kubernetes` every cluster has its own, which is never touched; so it is told, and stays."""
+    await league.stop()
+    lubeck, name = league.lowers["lubeck"], fresh_name("system")
+    own = await lubeck.find("service", "kubernetes", namespace="default")
+    flags = ["--nodename", "vn-system", "--kubeconfig", str(league.upper.cluster.kubeconfig), "--system-services"]
+    lower = ["--client-kubeconfig", str(lubeck.cluster.kubeconfig)]
+    async with programs.hansa("virtual-node", *flags, *lower, log=tmp_path / "log"):
+        await create(league, "kube-system", service(name))
+        carried = await league.there(lubeck, "service", name, namespace="kube-system")
+        assert carried["metadata"]["annotations"]["global"] == "true"
+
+        async def told():
+            events = await league.upper.all("events", namespace="default")
+            return [one for one in events if one["type"] == "Warning" and "default/kubernetes" in one["message"]]
+
+        await eventually(told)
+        await league.upper.kubectl("-n", "kube-system", "delete", "service", name)
+        await league.gone(lubeck, "service", name, namespace="kube-system")
+    still = await lubeck.find("service", "kubernetes", namespace="default")
+    assert (still["metadata"]["uid"], still["spec"]) == (own["metadata"]["uid"], own["spec"])
+    await league.upper.kubectl("delete", "node", "vn-system")

@@ -8,7 +8,7 @@ import programs
 from eventually import eventually
 from hansa.admission import configuration
 from hansa.admission.parking import REQUIRED
-from league import TOLERATION, container, fresh_name, pod
+from league import TOLERATION, fresh_name, pod
 
 
 @pytest.fixture(scope="module")
@@ -77,26 +77,40 @@ async def test_a_toleration_that_comes_late_counts_below(league, upper_namespace
     await eventually(followed)
 
 
-async def test_a_claim_draws_pods_to_its_cluster_even_past_the_scheduler(league, upper_namespace, webhook):
+async def test_a_claim_that_has_its_volume_below_draws_pods_there(league, upper_namespace, webhook):
     """An upper scheduler that does not look at volumes, as tensile-kube demands it, needs the webhook for that."""
-    claim = {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "metadata": {"name": "data", "annotations": {"volume.kubernetes.io/selected-node": "vn-lubeck"}},
-        "spec": {
-            "accessModes": ["ReadWriteOnce"],
-            "storageClassName": fresh_name(),
-            "resources": {"requests": {"storage": "1Gi"}},
-        },
-    }
-    await league.upper.kubectl("-n", upper_namespace, "create", "-f", "-", stdin=json.dumps(claim))
+    lubeck, kube, disk = league.lowers["lubeck"], league.upper.kubectl, fresh_name("disk")
+    asked = {"accessModes": ["ReadWriteOnce"], "storageClassName": ""}
+    offered = {**asked, "capacity": {"storage": "1Gi"}, "hostPath": {"path": "/disk"}}
+    claim = {**asked, "resources": {"requests": {"storage": "1Gi"}}}
+    await lubeck.kubectl.apply(described("PersistentVolume", disk, offered))
+    await kube.apply(described("PersistentVolumeClaim", "data", claim, namespace=upper_namespace))
     volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
-    made = pod("p", volumes=volumes, containers=[container()])
+    first, second = pod("first", nodeName="vn-lubeck", volumes=volumes), pod("second", volumes=volumes)
+    await kube("-n", upper_namespace, "create", "-f", "-", stdin=json.dumps(first))
+    await league.phase(upper_namespace, "first", within=90)
 
-    async def pinned():
-        await league.upper.kubectl("-n", upper_namespace, "delete", "pod", "p", "--ignore-not-found")
-        await league.upper.kubectl("-n", upper_namespace, "create", "-f", "-", stdin=json.dumps(made))
-        upper = await league.upper.find("pod", "p", namespace=upper_namespace)
+    async def noted():
+        above = await league.upper.find("pvc", "data", namespace=upper_namespace)
+        return above["metadata"]["annotations"].get("volume.kubernetes.io/selected-node") == "vn-lubeck"
+
+    await eventually(noted)
+
+    async def pinned():  # the webhook hears of the claim a moment later
+        await kube("-n", upper_namespace, "delete", "pod", "second", "--ignore-not-found")
+        await kube("-n", upper_namespace, "create", "-f", "-", stdin=json.dumps(second))
+        upper = await league.upper.find("pod", "second", namespace=upper_namespace)
         return upper["spec"].get("nodeSelector") == {"kubernetes.io/hostname": "vn-lubeck"}
 
     await eventually(pinned)
+    assert (await league.phase(upper_namespace, "second"))["spec"]["nodeName"] == "vn-lubeck"
+    lower = await lubeck.find("pod", "second", namespace=upper_namespace)
+    assert "nodeSelector" not in lower["spec"]
+    await kube("-n", upper_namespace, "delete", "pod", "first", "second")
+    await kube("-n", upper_namespace, "delete", "pvc", "data")
+    await league.gone(lubeck, "pvc", "data", namespace=upper_namespace)
+    await lubeck.kubectl("delete", "pv", disk)
+
+
+def described(kind, name, spec, **metadata):
+    return {"apiVersion": "v1", "kind": kind, "metadata": {"name": name, **metadata}, "spec": spec}
