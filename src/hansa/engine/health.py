@@ -15,6 +15,7 @@ log = logging.getLogger(__name__)
 PERIOD = 3.0  # seconds from one question to the next …
 SECOND_LOOK = 0.5  # … and after a first failure, which can be bad luck
 DEADLINE = 3.0  # seconds for an answer: an API server under load is slow, but not that slow
+LATE = 0.5  # seconds more than that, and it is this process that has no time
 FAILURES = 2  # in a row, until a server that answered before counts as unreachable
 
 
@@ -57,9 +58,12 @@ class Health:
 
     async def look(self) -> None:
         """Ask once."""
+        began = self._clock.now()
         try:
             await self._client.request("GET", "/readyz", doing="ask whether the server is well", deadline=DEADLINE)
         except errors.ApiError as error:
+            if self._clock.now() - began > DEADLINE + LATE:
+                return  # we were late ourselves, and its answer may wait behind ours: that says nothing of the server
             self._failures += 1
             if self._failures + self._is_suspected >= FAILURES:
                 self._become(str(error))

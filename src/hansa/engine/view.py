@@ -132,6 +132,8 @@ class View:
 
     def concerned(self, key: Key) -> list[str]:
         """The lower clusters that the key is about now: where its object should be, or is."""
+        if not self.mode.rules[key.resource].travels:
+            return []
         upper = self.wanted(key)
         intents = self._intents(key, upper) if isinstance(upper, Object) else {}
         wanted = () if isinstance(intents, Unknown) else intents
@@ -256,9 +258,9 @@ class View:
     def _replace_all(self) -> None:
         self.facts = self._facts()
         for resource, cache in self.upper.stores.items():
-            for place in tuple(cache):
-                self.look(Name(resource, place))
-                self._waiting.wake(self.key(Name(resource, place)))
+            for name in [Name(resource, place) for place in cache]:
+                self.look(name)
+                self._waiting.wake(self.key(name))
 
     def _facts(self) -> placement.Facts:
         return placement.Facts(

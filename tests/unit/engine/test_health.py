@@ -14,12 +14,12 @@ class Server:
     """Answers at once, or not before the caller gives up."""
 
     def __init__(self):
-        self.is_silent, self.asked = False, 0
+        self.is_silent, self.asked, self.lag = False, 0, 0.0
 
     async def request(self, _method, _path, *, doing, deadline):
         self.asked += 1
         if self.is_silent:
-            await asyncio.sleep(deadline)
+            await asyncio.sleep(deadline + self.lag)
             raise errors.Unreachable(f"cannot {doing}: no answer")
 
 
@@ -116,5 +116,17 @@ def test_a_write_that_is_cancelled_or_fails_says_so_itself():
         await tasks.cancel(task)
         assert task.cancelled()
         assert len(stage.flights) == 0
+
+    play(scene)
+
+
+def test_a_process_that_has_no_time_itself_blames_no_server():
+    async def scene(stage):
+        stage.server.is_silent, stage.server.lag = True, 2.0
+        await stage.world.clock.sleep(60)
+        assert stage.health.is_reachable
+        stage.server.lag = 0.0
+        await stage.world.clock.sleep(20)
+        assert not stage.health.is_reachable
 
     play(scene)
