@@ -166,6 +166,7 @@ def _told(view: _View, upper: Object, lower: Object, link: Link) -> Iterator[Act
             yield Wait(f"node {node} is not in {home} yet", until=Key(home, resources.NODES, "", node))
             return
         yield Bind(home, upper, node, f"{link.lower} tells")
+        return  # its answer changes the status, too: what is still to be told then is often nothing
     for part in view.rule.up_patches(upper, lower, link):
         yield Patch(home, upper, part.patch, f"{link.lower} tells", part.subresource)
 
