@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import datetime
 import secrets
+import signal
 
 import pytest
 
@@ -11,7 +12,7 @@ import engine_lab as lab
 from hansa.engine.registry import Route
 from hansa.kube import errors, resources
 from hansa.kube.objects import Object
-from hansa.local import ClusterSpec, NodeShape
+from hansa.local import ClusterSpec, NodeShape, components
 
 NODES = {"low1": "vn1", "low2": "vn2"}
 
@@ -135,3 +136,19 @@ class See:
 def see(clients):
     """Eyes in every cluster: `see["up"]`."""
     return {name: See(client) for name, client in clients.items()}
+
+
+@pytest.fixture
+def stopped(league):
+    """Stops a cluster's API server; it goes on at the end of the test at the latest."""
+    held = []
+
+    def stop(name):
+        process = league[name].process(components.APISERVER)
+        process.signal(signal.SIGSTOP)
+        held.append(process)
+        return process
+
+    yield stop
+    for process in held:
+        process.signal(signal.SIGCONT)

@@ -4,6 +4,8 @@ import asyncio
 import contextlib
 import json
 import secrets
+import signal
+import time
 from typing import NamedTuple
 
 import pytest
@@ -17,6 +19,7 @@ from hansa.model import keys, lifecycle, placement
 from hansa.model.mode import Mode, Rule, patches_of
 
 PODS, MAPS, NAMESPACES, NODES = resources.PODS, resources.CONFIG_MAPS, resources.NAMESPACES, resources.NODES
+QUICK_ENOUGH = 8.0  # seconds until a pod runs on a busy machine; a request to a server that hangs takes ten
 UPPERS = {"up": "blue", "low2": "green"}  # what stands before their namespaces below
 
 
@@ -166,6 +169,36 @@ async def test_a_binding_waits_for_its_node_and_what_may_not_travel_is_told(star
             await eventually(see["low1"].lacks(PODS, "early", f"blue-{homes}"))
         finally:
             await clients["up"].delete(NODES, node)
+
+
+@pytest.mark.timeout(180)
+async def test_an_upper_cluster_that_hangs_delays_no_other_and_loses_nothing(
+    start_many, clients, see, homes, mirrored, stopped
+):
+    async with start_many() as engine:
+        for number in range(60):
+            await clients["low2"].create(PODS, pod(f"stuck-{number}", homes))
+        frozen = stopped("low2")
+        waits = []
+        for number in range(8):
+            began = time.monotonic()
+            await clients["up"].create(PODS, pod(f"web-{number}", homes))
+            await eventually(see["up"].has(PODS, f"web-{number}", homes, is_running), every=0.02)
+            waits.append(time.monotonic() - began)
+        await eventually(lambda: _is(not engine.registry.clusters["low2"].health.is_reachable))
+        below = {one.name for one in (await clients["low1"].list(PODS, namespace=f"green-{homes}")).items}
+        frozen.signal(signal.SIGCONT)
+        for number in range(60):
+            await eventually(see["low2"].has(PODS, f"stuck-{number}", homes, is_running), within=60)
+        after = {one.name for one in (await clients["low1"].list(PODS, namespace=f"green-{homes}")).items}
+        assert below <= after
+        assert max(waits) < QUICK_ENOUGH
+        for upper in UPPERS:
+            await clients[upper].delete_collection(PODS, namespace=homes, grace=0)
+
+
+async def _is(answer):
+    return answer
 
 
 async def test_what_was_refused_travels_when_the_settings_of_its_route_allow_it(start_many, clients, see, homes):

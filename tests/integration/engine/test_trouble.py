@@ -16,7 +16,6 @@ import engine_program
 from eventually import eventually
 from hansa.engine.registry import Route
 from hansa.kube import errors, resources
-from hansa.local import components
 from hansa.model import keys
 
 PODS, CONFIG_MAPS = resources.PODS, resources.CONFIG_MAPS
@@ -26,22 +25,6 @@ QUICK_ENOUGH = 4.0  # seconds from a pod to its copy on a busy machine; a worker
 
 def is_running(pod):
     return pod.status.get("phase") == "Running"
-
-
-@pytest.fixture
-def stopped(league):
-    """Stops a cluster's API server; it goes on at the end of the test at the latest."""
-    held = []
-
-    def stop(name):
-        process = league[name].process(components.APISERVER)
-        process.signal(signal.SIGSTOP)
-        held.append(process)
-        return process
-
-    yield stop
-    for process in held:
-        process.signal(signal.SIGCONT)
 
 
 @pytest.mark.timeout(180)
