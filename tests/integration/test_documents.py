@@ -12,15 +12,10 @@ from hansa.local import process
 from leftovers import owned_folder
 
 ROOT = Path(__file__).parents[2]
-WHOLE_SYSTEMS = {"tensile.md"}  # followed by tests/e2e
-RUNNABLE = [
-    path
-    for path in [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
-    if documents.blocks(path) and path.name not in WHOLE_SYSTEMS
-]
+RUNNABLE = [path for path in [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))] if documents.blocks(path)]
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)  # whole systems of several clusters, also on a busy machine
 @pytest.mark.parametrize("document", RUNNABLE, ids=lambda path: str(path.relative_to(ROOT)))
 async def test_a_document_can_be_followed(document, kubectl):
     with owned_folder() as folder:
