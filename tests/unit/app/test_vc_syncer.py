@@ -1,0 +1,54 @@
+"""A tenant's route, as its VirtualCluster says."""
+
+import pytest
+
+from hansa.app import vc_syncer
+from hansa.kube.objects import Object
+from hansa.model.translation.tenant.settings import Allowance, Tenant
+from hansa.tenancy.members import Tenancy
+from hansa.tenancy.owners import Owner
+
+OWNER = Owner("default-489f96-one", "default", "one", "u-1", "m-1")
+
+
+EVERYBODY = Tenant("")
+
+
+def route(*, common=EVERYBODY, ranges=("10.32.0.0/20",), spec=None, **annotations):
+    words = {f"tenancy.x-k8s.io/{word}": value for word, value in annotations.items()}
+    metadata = {"name": "one", "namespace": "default", "uid": "u-1", "annotations": words}
+    kind = {"apiVersion": "tenancy.x-k8s.io/v1alpha1", "kind": "VirtualCluster"}
+    vc = Object.of(kind | {"metadata": metadata, "spec": {"clusterVersionName": "cv"} | (spec or {})})
+    return vc_syncer.route(Tenancy(vc, OWNER, "https://192.0.2.1:6443", ranges), common)
+
+
+def test_a_route_knows_the_virtual_cluster_and_where_its_api_server_is():
+    tenant = route(
+        spec={"clusterDomain": "blue.local", "opaqueMetaPrefixes": ["a/"], "transparentMetaPrefixes": ["b/"]}
+    )
+    assert (tenant.upper, tenant.lower) == ("default-489f96-one", "super")
+    said = tenant.settings
+    assert (said.key, said.namespace, said.name, said.uid, said.meta) == (
+        *("default-489f96-one", "default", "one", "u-1", "m-1"),
+    )
+    assert (said.cluster_domain, said.opaque_prefixes, said.transparent_prefixes) == ("blue.local", ("a/",), ("b/",))
+    assert (said.api_host, said.api_port) == ("192.0.2.1", "6443")
+
+
+def test_a_virtual_cluster_allows_more_than_all_may_and_a_word_that_nobody_knows_allows_nothing():
+    common = Tenant("", allowed=frozenset({Allowance.HOST_PORTS}))
+    assert route(common=common, allow="hostPath, everything").settings.allowed == {
+        Allowance.HOST_PORTS,
+        Allowance.HOST_PATH,
+    }
+
+
+def test_services_keep_their_addresses_only_where_the_super_cluster_has_the_range():
+    assert route().settings.keeps_service_ips
+    assert not route(ranges=()).settings.keeps_service_ips
+
+
+@pytest.mark.parametrize(("text", "weight"), [("", 1), ("3", 3), ("0.5", 0.5), ("-1", 1), ("much", 1), ("nan", 1)])
+def test_the_weight_is_the_annotations_if_it_makes_sense(text, weight):
+    made = route(weight=text)
+    assert made.weight == made.settings.weight == weight

@@ -1,0 +1,58 @@
+"""The flags of the syncer, upstream's own among them."""
+
+import argparse
+from pathlib import Path
+
+import pytest
+
+from hansa.cli import vc_syncer
+from hansa.kube.credentials.source import Source
+from hansa.model.translation.tenant.settings import Allowance
+from hansa.modes.virtualcluster_settings import Extra, InvalidSettings
+
+
+def read(*words):
+    parser = argparse.ArgumentParser()
+    vc_syncer.add_to(parser.add_subparsers())
+    return vc_syncer.read(parser.parse_args(["vc-syncer", *words]))
+
+
+def test_one_kubeconfig_is_that_of_both_clusters_and_none_is_kubectls_or_a_pods():
+    assert (read().super_cluster, read().meta) == (Source(), None)
+    for flag in ("--super-master-kubeconfig", "--meta-cluster-kubeconfig"):
+        settings = read(flag, "one")
+        assert (settings.super_cluster, settings.meta) == (Source(Path("one")), None)
+    both = read("--super-master-kubeconfig", "s", "--meta-cluster-kubeconfig", "m")
+    assert (both.super_cluster, both.meta) == (Source(Path("s")), Source(Path("m")))
+
+
+def test_what_all_tenants_may_and_what_else_travels_is_said_by_name():
+    settings = read("--allow", "hostPath, privileged", "--extra-syncing-resources", "ingress,crd")
+    assert settings.tenants.allowed == {Allowance.HOST_PATH, Allowance.PRIVILEGED}
+    assert settings.mode.extra == {Extra.INGRESS, Extra.CUSTOM_RESOURCE_DEFINITION}
+    with pytest.raises(InvalidSettings, match='no allowance "root": there are hostPath'):
+        read("--allow", "root")
+
+
+def test_the_election_is_off_unless_asked_for_and_named_by_the_syncer():
+    assert read().election_namespace == ""
+    assert read("--leader-elect=false").election_namespace == ""
+    settings = read("--leader-elect", "--leader-elect-resource-namespace", "vc-manager", "--syncer-name", "r1")
+    assert (settings.election_namespace, settings.name) == ("vc-manager", "r1")
+
+
+def test_the_command_line_of_upstreams_manifests_is_accepted():
+    settings = read(
+        "--deployment-on-meta=true",
+        "--super-master-kubeconfig=/etc/supercluster/config",
+        "--syncer-name=vc-syncer-r1",
+        "--feature-gates=SuperClusterPooling=true",
+        "--disable-service-account-token=true",
+        "--dns-options=ndots=2,edns0",
+        "--extra-node-labels=zone,rack",
+        "--opaque-taint-keys=dedicated",
+        "--default-opaque-meta-domains=example.com",
+    )
+    assert settings.tenants.dns_options == (("ndots", "2"), ("edns0", ""))
+    assert settings.tenants.opaque_domains == ("example.com",)
+    assert (settings.mode.nodes.labels, settings.mode.nodes.taints) == ({"zone", "rack"}, {"dedicated"})
