@@ -105,3 +105,39 @@ async def test_what_a_pod_reads_about_itself_is_the_tenants(tenants, blue, names
         blue.below(namespace),
         when=lambda found: found["metadata"]["annotations"][key] == 'app="b"',
     )
+
+
+async def test_ingresses_and_network_policies_travel_by_setting_and_policies_meet_the_tenants_own_only(
+    tenants, blue, green, namespace
+):
+    await tenants.stop()
+    await tenants.start("--extra-syncing-resources", "ingress,networkpolicy")
+    everybody = {"podSelector": {}, "ingress": [{"from": [{"namespaceSelector": {}}]}]}
+    backend = {"service": {"name": "web", "port": {"number": 80}}}
+    for tenant in (blue, green):
+        await tenant.make(resources.NETWORK_POLICIES, "p", namespace, spec=everybody)
+    await blue.make(resources.INGRESSES, "front", namespace, spec={"defaultBackend": backend})
+    found = {}
+    for tenant in (blue, green):
+        policy = await tenants.super.there(resources.NETWORK_POLICIES, "p", tenant.below(namespace))
+        [peer] = policy["spec"]["ingress"][0]["from"]
+        selector = ",".join(f"{key}={value}" for key, value in peer["namespaceSelector"]["matchLabels"].items())
+        met = (await tenants.super.client.list(resources.NAMESPACES, labels=selector)).items
+        found[tenant.key] = {one.annotations["tenancy.x-k8s.io/cluster"] for one in met}
+    assert found == {blue.key: {blue.key}, green.key: {green.key}}
+
+    await tenants.super.there(resources.INGRESSES, "front", blue.below(namespace))
+    status = {"status": {"loadBalancer": {"ingress": [{"ip": "203.0.113.9"}]}}}
+    await tenants.super.client.patch(
+        resources.INGRESSES, "front", status, namespace=blue.below(namespace), subresource="status"
+    )
+    await blue.there(
+        resources.INGRESSES,
+        "front",
+        namespace,
+        when=lambda one: one["status"]["loadBalancer"].get("ingress") == [{"ip": "203.0.113.9"}],
+    )
+    for tenant in (blue, green):
+        await tenant.client.delete(resources.NETWORK_POLICIES, "p", namespace=namespace)
+        await tenants.super.gone(resources.NETWORK_POLICIES, "p", tenant.below(namespace))
+    await tenants.stop()  # who comes next starts it without the setting
