@@ -67,6 +67,10 @@ class Pool:
         """The same after a cluster came or changed."""
         return dataclasses.replace(self, members={**self.members, member.name: member})
 
+    def with_members(self, members: Mapping[str, Member]) -> "Pool":
+        """The same with these clusters and no others."""
+        return dataclasses.replace(self, members=members)
+
     def without_member(self, name: str) -> "Pool":
         """The same after a cluster went. What namespaces hold there is remembered until they are planned again."""
         return dataclasses.replace(self, members={key: one for key, one in self.members.items() if key != name})

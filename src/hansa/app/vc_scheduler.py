@@ -1,0 +1,151 @@
+"""`hansa vc-scheduler`: places the namespaces of tenants in a pool of super clusters, and their pods within."""
+
+import contextlib
+import functools
+import logging
+from dataclasses import dataclass, field
+
+from hansa.app.program import Program, agent
+from hansa.control.events import Recorder
+from hansa.control.informer import Scope
+from hansa.control.manager import Lead, Part
+from hansa.control.store import Store
+from hansa.engine.cluster import REQUEST_DEADLINE, Cluster
+from hansa.engine.registry import Registry, Route
+from hansa.kube.client import Client
+from hansa.kube.credentials import Credentials
+from hansa.kube.credentials.source import Source
+from hansa.kube.objects import Object
+from hansa.model import naming
+from hansa.scheduling import pool, pool_members, reading
+from hansa.scheduling.landscape import Landscape
+from hansa.scheduling.pool_members import PoolMembers
+from hansa.scheduling.pool_scheduler import PoolScheduler
+from hansa.tenancy import api, installing
+from hansa.tenancy.members import Members
+from hansa.tenancy.owners import Owner
+from hansa.tenancy.service_ranges import ServiceRanges
+from hansa.tenancy.telling import Telling
+
+log = logging.getLogger(__name__)
+COMPONENT = "vc-scheduler"
+LEASE = "vc-scheduler-leaderelection-lock"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the scheduler is told."""
+
+    meta: Source
+    placing: reading.Settings
+    headroom: pool.Headroom = field(default_factory=pool.Headroom)
+    lost_after: float = 60.0  # seconds for which a super cluster may be away before all there is placed elsewhere
+    is_installed: bool = True
+    metrics_address: str = ""
+    election_namespace: str = ""
+
+
+async def run(settings: Settings) -> None:
+    """Schedule until a signal ends it; what was placed stays."""
+    program = Program()
+    async with contextlib.AsyncExitStack() as stack:
+        client = await stack.enter_async_context(_client(await settings.meta.find()))
+        if settings.is_installed:
+            await installing.install(client)
+        clusters = await pool_members.resource(client, is_installed=settings.is_installed)
+        meta = program.cluster("meta", client)
+        tenants, supers = Registry(), Registry()
+        landscape = Landscape(supers, clock=program.clock, lost_after=settings.lost_after)
+        members = PoolMembers(
+            supers,
+            meta.informers,
+            clusters,
+            connect=_client,
+            join=program.cluster,
+            learn=landscape.learn,
+            headroom=settings.headroom,
+            **program.given(),
+        )
+        following = _Tenants(program, meta, tenants)
+        scheduler = PoolScheduler(
+            tenants,
+            landscape,
+            settings=settings.placing,
+            below=naming.super_namespace,
+            is_pool_known=lambda: members.is_known and landscape.is_open,
+            are_uppers_known=lambda: following.are_known,
+            recorder=functools.partial(_recorder, program),
+            supervisor=program.manager.supervisor,
+            **program.given(),
+        )
+        manager = program.manager
+        manager.work(Part("pool", members.run, members.drain))
+        manager.work(Part("landscape", landscape.run))
+        manager.work(Part("tenants", following.run))
+        manager.work(Part("scheduler", scheduler.run, scheduler.drain, ready=scheduler.ready))
+        if settings.metrics_address:
+            program.serve_health(settings.metrics_address)
+        await manager.run(*_election(settings, meta, program))
+
+
+class _Tenants:
+    """Lets VirtualClusters take part. They are followed as the syncer follows them, but nothing is told about them."""
+
+    def __init__(self, program: Program, meta: Cluster, registry: Registry) -> None:
+        self._program, self._meta, self._registry = program, meta, registry
+        self._vcs: Store | None = None
+
+    @property
+    def are_known(self) -> bool:
+        """Whether all that run take part."""
+        if self._vcs is None or not self._vcs.knowledge.is_complete:
+            return False
+        running = [vc for vc in map(api.virtual_cluster, self._vcs.values()) if vc.is_running and not vc.is_leaving]
+        return all(vc.root in self._registry.clusters for vc in running)
+
+    async def run(self) -> None:
+        """Follow them."""
+        async with self._meta.informers.share(Scope(api.VIRTUAL_CLUSTERS)) as self._vcs:
+            await self._follow()
+
+    async def _follow(self) -> None:
+        given = self._program.given()
+        members = Members(
+            self._registry,
+            self._meta.informers,
+            await self._meta.identify(),
+            ranges=_NoRanges(self._meta.client, clock=self._program.clock),
+            telling=_Silent(self._meta.client, _recorder(self._program, self._meta), clock=self._program.clock),
+            connect=_client,
+            join=self._program.cluster,
+            route=lambda tenancy: Route(tenancy.owner.key, tenancy.owner.key),  # only who takes part is asked
+            **given,
+        )
+        await members.run()
+
+
+class _NoRanges(ServiceRanges):
+    async def keep(self, owner: Owner, tenant: Client) -> tuple[str, ...]:
+        return ()
+
+
+class _Silent(Telling):
+    async def well(self, vc: Object) -> None:
+        """The syncer tells it."""
+
+    async def trouble(self, vc: Object, reason: str, message: str) -> None:
+        log.warning("a tenant does not take part", extra={"vc": str(vc.key), "reason": reason, "says": message})
+
+
+def _recorder(program: Program, cluster: Cluster) -> Recorder:
+    return Recorder(f"hansa-{COMPONENT}", cluster.client, **program.given())
+
+
+def _client(credentials: Credentials) -> Client:
+    return Client(credentials, user_agent=agent(COMPONENT), deadline=REQUEST_DEADLINE)
+
+
+def _election(settings: Settings, meta: Cluster, program: Program) -> tuple[Lead, ...]:
+    if not settings.election_namespace:
+        return ()
+    return (program.elect(LEASE, meta, namespace=settings.election_namespace),)

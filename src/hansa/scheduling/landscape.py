@@ -1,0 +1,79 @@
+"""All clusters of the pool as they are watched now. Which ones take part is the registry's matter."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+
+from hansa.engine.registry import Registry
+from hansa.runtime import clock, listeners
+from hansa.scheduling.land import Facts, Land
+from hansa.scheduling.pool import Member
+from hansa.scheduling.view import View
+
+
+class Landscape:
+    """The lands of a registry's clusters, opened and closed as they come and go."""
+
+    def __init__(self, registry: Registry, *, clock: clock.Clock, lost_after: float) -> None:
+        self._registry, self._clock, self._lost_after = registry, clock, lost_after
+        self._lands: dict[str, Land] = {}
+        self._facts: dict[str, Facts] = {}
+        self._changed = asyncio.Event()
+        self._listeners: listeners.Listeners[Callable[[str], None]] = listeners.Listeners()
+
+    async def run(self) -> None:
+        """Follow the registry."""
+        end = self._registry.listen(self._changed.set)
+        self._changed.set()
+        try:
+            while True:
+                await self._changed.wait()
+                self._changed.clear()
+                await self._follow()
+        finally:
+            end()
+            for land in self._lands.values():
+                await land.close()
+            self._lands.clear()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether all clusters of the registry are watched."""
+        return self._registry.clusters.keys() <= self._lands.keys()
+
+    def land(self, name: str) -> Land | None:
+        """One of them."""
+        return self._lands.get(name)
+
+    def members(self) -> Mapping[str, Member]:
+        """What planning sees."""
+        return {name: land.member() for name, land in self._lands.items()}
+
+    def views(self) -> Mapping[str, View]:
+        """What a pod's choice sees; those that are not known yet are left out."""
+        return {name: land.view() for name, land in self._lands.items() if land.is_known}
+
+    def learn(self, name: str, facts: Facts) -> None:
+        """What people say about a cluster, now or when it comes."""
+        self._facts[name] = facts
+        if (land := self._lands.get(name)) is not None:
+            land.learn(facts)
+
+    def listen(self, notify: Callable[[str], None]) -> Callable[[], None]:
+        """Tell `notify` which cluster may have more or less room than before. The answer ends it."""
+        return self._listeners.add(notify)
+
+    async def _follow(self) -> None:
+        clusters = self._registry.clusters
+        for name in self._lands.keys() - clusters.keys():
+            await self._lands.pop(name).close()
+            self._tell(name)
+        for name in clusters.keys() - self._lands.keys():
+            land = Land(clusters[name], clock=self._clock, lost_after=self._lost_after, notify=self._tell)
+            await land.open()
+            self._lands[name] = land
+            land.learn(self._facts.get(name, land.facts))
+            self._tell(name)
+
+    def _tell(self, name: str) -> None:
+        for notify in self._listeners:
+            notify(name)

@@ -1,0 +1,59 @@
+"""What the schedulers gave away and what was not confirmed yet: slices by namespace, clusters by pod.
+
+Every decision is entered here before it is written, so that two decisions at once never give the same room.
+"""
+
+from hansa.kube import objects
+from hansa.scheduling import pod_choice, reading
+from hansa.scheduling.placements import Holding
+from hansa.scheduling.pod_choice import Seat, Seats, Used
+from hansa.scheduling.pool import Pool
+from hansa.scheduling.uppers import Space, Spot
+
+
+class Ledger:
+    """The books of one pool."""
+
+    def __init__(self) -> None:
+        self.pool = Pool()
+        self._seats = Seats()
+        self._unwritten: set[Spot] = set()  # pods whose cluster was chosen, and is not written yet
+
+    def holding(self, space: Space) -> Holding:
+        """What a namespace holds."""
+        return self.pool.holding(str(space))
+
+    def hold(self, space: Space, holding: Holding) -> bool:
+        """Enter what a namespace holds from now on; whether that is news."""
+        if self.holding(space) == holding:
+            return False
+        self.pool = self.pool.with_holding(str(space), holding)
+        return True
+
+    def used(self, space: Space, *, besides: Spot | None = None) -> Used:
+        """What a namespace's pods use in each cluster; one of them can be left out."""
+        seats = self._seats if besides is None else self._seats.seated(_key(besides), None)
+        return seats.used(str(space))
+
+    def choose(self, spot: Spot, seat: Seat) -> None:
+        """Enter a choice that is about to be written. Until `settle`, no older word about the pod counts."""
+        self._unwritten.add(spot)
+        self._seats = self._seats.seated(_key(spot), seat)
+
+    def settle(self, spot: Spot, pod: objects.Object | None) -> None:
+        """A choice was written, or was not: what the pod says counts again."""
+        self._unwritten.discard(spot)
+        self.observe(spot, pod)
+
+    def observe(self, spot: Spot, pod: objects.Object | None) -> bool:
+        """Take what a pod says of itself; whether it uses less than before."""
+        if spot in self._unwritten:
+            return False
+        before = self._seats.seat(_key(spot))
+        after = None if pod is None else pod_choice.seat_of(pod, reading.cluster_of(pod))
+        self._seats = self._seats.seated(_key(spot), after)
+        return before is not None and before != after
+
+
+def _key(spot: Spot) -> objects.Key:
+    return objects.Key(str(spot.space), spot.name)

@@ -1,0 +1,148 @@
+"""The pod scheduler: gives each pod one of the clusters where its namespace has slices, and another when that fails.
+
+A pod that is bound to a node cannot move: it is deleted, and who owns it makes another.
+"""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from hansa.control import controller
+from hansa.control.events import Kind, Subject
+from hansa.kube import errors, objects, resources
+from hansa.model import keys, requests
+from hansa.model.placement import node_of
+from hansa.runtime import clock
+from hansa.scheduling import asks, pod_choice, reading
+from hansa.scheduling.landscape import Landscape
+from hansa.scheduling.ledger import Ledger
+from hansa.scheduling.pod_choice import Seat
+from hansa.scheduling.pool import State
+from hansa.scheduling.relations import Namespaces
+from hansa.scheduling.uppers import Spot, Upper, Uppers
+from hansa.scheduling.verdict import Fit
+
+log = logging.getLogger(__name__)
+Below = Callable[[str, str], str]  # the name that a namespace of an upper cluster has in lower ones
+RESERVED = 60.0  # seconds for which room is kept for a pod that was sent and is not bound yet
+TRUSTED = 15.0  # seconds in which a new cluster need not find a node: until then the old one's word stands on the pod
+AVOIDED = 120.0  # seconds for which a cluster that found no node is not asked again
+
+
+@dataclass(slots=True)
+class _Trial:
+    """What was tried for a pod: since when it is where it is, and which clusters found no node for it."""
+
+    uid: str
+    since: float
+    failed: dict[str, tuple[float, str]] = field(default_factory=dict)  # until when, and why
+
+
+class PodScheduler:
+    """Chooses for one pod at a time. `below` names a namespace of an upper cluster as lower clusters do."""
+
+    def __init__(
+        self, uppers: Uppers, landscape: Landscape, ledger: Ledger, *, below: Below, clock: clock.Clock
+    ) -> None:
+        self._uppers, self._landscape, self._ledger, self._below, self._clock = uppers, landscape, ledger, below, clock
+        self._trials: dict[Spot, _Trial] = {}
+        self.waiting: set[Spot] = set()
+
+    async def reconcile(self, spot: Spot) -> controller.Outcome:
+        """Give a pod its cluster."""
+        upper = self._uppers.get(spot.upper)
+        pod = upper.pods.get(spot.key) if upper is not None and upper.is_known else None
+        if upper is None or pod is None or pod.is_leaving or requests.is_finished(pod):
+            self.waiting.discard(spot)
+            self._trials.pop(spot, None)
+            return controller.Done()
+        given = reading.cluster_of(pod)
+        is_placed = given in self._ledger.holding(spot.space).placements
+        if given and node_of(pod):
+            self.waiting.discard(spot)
+            if not is_placed:
+                await self._evict(upper, pod, given)
+            return controller.Done()
+        if is_placed and not (why := reading.unschedulable(pod)):
+            self.waiting.discard(spot)
+            return controller.Done()
+        if is_placed and (rest := self._blame(spot, pod, given, why)) > 0:
+            return controller.After(rest)
+        return await self._place(spot, upper, pod, given)
+
+    def _blame(self, spot: Spot, pod: objects.Object, given: str, why: str) -> float:
+        """Remember that a cluster found no node; or, so shortly after the choice, for how long to wait yet."""
+        now, trial = self._clock.now(), self._trials.get(spot)
+        if trial is None or trial.uid != pod.uid:
+            trial = self._trials[spot] = _Trial(pod.uid, now - TRUSTED)
+        if (rest := trial.since + TRUSTED - now) > 0:
+            return rest
+        trial.failed[given] = (now + AVOIDED, f"found no node for it: {why}")
+        return 0.0
+
+    async def _place(self, spot: Spot, upper: Upper, pod: objects.Object, given: str) -> controller.Outcome:
+        below: Namespaces = lambda namespace: self._below(spot.upper, namespace)  # noqa: E731 - a name for the type
+        ask = asks.of_pod(pod, below)
+        verdict = pod_choice.choose(
+            ask,
+            self._ledger.holding(spot.space),
+            used=self._ledger.used(spot.space, besides=spot),
+            views=self._landscape.views(),
+            avoided=self._avoided(spot, pod),
+        )
+        if verdict.best is None:
+            self.waiting.add(spot)
+            why = str(verdict) if verdict.refusals else "its namespace has no slices: give it a quota"
+            upper.recorder.record(Subject.of(pod), "NoCluster", why, kind=Kind.WARNING)
+            return controller.Done()
+        if verdict.best.cluster != given:
+            await self._give(spot, upper, pod, ask, verdict.best)
+        self.waiting.discard(spot)
+        return controller.Done()
+
+    async def _give(self, spot: Spot, upper: Upper, pod: objects.Object, ask: asks.Ask, fit: Fit) -> None:
+        there, land = objects.Key(ask.namespace, pod.name), self._landscape.land(fit.cluster)
+        self._ledger.choose(spot, Seat(fit.cluster, ask.amounts))
+        if land is not None:
+            land.reserve(there, ask, node=fit.node, seconds=RESERVED)
+        later = keys.SUPER_CLUSTER.replace(*keys.POOL, 1)
+        patch = {
+            "metadata": {
+                "uid": pod.uid,
+                "resourceVersion": pod.version,
+                "annotations": {keys.SUPER_CLUSTER: fit.cluster, later: None},
+            }
+        }
+        try:
+            written = await upper.client.patch(resources.PODS, pod.name, patch, namespace=pod.namespace)
+            upper.pods.observe(written)
+        except errors.ApiError:
+            if land is not None:
+                land.release(there)
+            raise
+        finally:
+            self._ledger.settle(spot, upper.pods.get(spot.key))
+        trial = self._trials.setdefault(spot, _Trial(pod.uid, 0.0))
+        trial.since = self._clock.now()
+        upper.recorder.record(Subject.of(pod), "Scheduled", f"it runs in super cluster {fit.cluster}")
+
+    async def _evict(self, upper: Upper, pod: objects.Object, given: str) -> None:
+        """The namespace left the cluster that the pod is bound in."""
+        member = self._landscape.members().get(given)
+        is_lost = member is None or member.state is State.LOST
+        why = f"its namespace has no slices in {given} any more" + (", which is lost" if is_lost else "")
+        upper.recorder.record(Subject.of(pod), "Evicted", why, kind=Kind.WARNING)
+        log.warning("a pod is evicted", extra={"cluster": upper.name, "pod": str(pod.key), "from": given})
+        try:
+            # Nobody there can confirm that it ended.
+            await upper.client.delete(
+                resources.PODS, pod.name, namespace=pod.namespace, uid=pod.uid, grace=0 if is_lost else None
+            )
+        except (errors.NotFound, errors.Conflict) as error:
+            log.info("a pod was not evicted", extra={"pod": str(pod.key), "error": str(error)})
+
+    def _avoided(self, spot: Spot, pod: objects.Object) -> dict[str, str]:
+        trial, now = self._trials.get(spot), self._clock.now()
+        if trial is None or trial.uid != pod.uid:
+            return {}
+        return {cluster: why for cluster, (until, why) in trial.failed.items() if now < until}

@@ -1,0 +1,173 @@
+"""The schedulers of a pool together: who is looked at after which change, and what must be known to begin."""
+
+import asyncio
+import logging
+import random as randomness
+from collections.abc import Callable
+
+from hansa.control import controller, queue
+from hansa.control.events import Recorder
+from hansa.engine.cluster import Cluster
+from hansa.engine.registry import Registry
+from hansa.runtime import clock, metrics, tasks
+from hansa.scheduling import reading
+from hansa.scheduling.landscape import Landscape
+from hansa.scheduling.ledger import Ledger
+from hansa.scheduling.namespace_scheduler import NamespaceScheduler
+from hansa.scheduling.pod_scheduler import Below, PodScheduler
+from hansa.scheduling.pool import State
+from hansa.scheduling.uppers import NAMESPACE, Space, Spot, Uppers
+
+log = logging.getLogger(__name__)
+WORKERS = 32  # namespaces, and pods, that are written at once
+LOOK_AGAIN = 0.5  # seconds from one look at whether all is known to the next
+PATIENCE = 60.0  # seconds after which the first plan is made although some have not been listed
+PAUSE = 0.2  # seconds in which many changes of clusters wake those that wait once
+
+
+class PoolScheduler:
+    """Places the namespaces and pods of `uppers` in the clusters of `landscape`.
+
+    `is_pool_known` says whether all clusters of the pool have joined: before, one that is missing may only be late.
+    `are_uppers_known` says the same of the upper clusters; for them we wait only for a while.
+    """
+
+    def __init__(
+        self,
+        uppers: Registry,
+        landscape: Landscape,
+        *,
+        settings: reading.Settings,
+        below: Below,
+        is_pool_known: Callable[[], bool],
+        are_uppers_known: Callable[[], bool],
+        recorder: Callable[[Cluster], Recorder],
+        supervisor: tasks.Supervisor,
+        clock: clock.Clock,
+        random: randomness.Random,
+        metrics: metrics.Registry,
+    ) -> None:
+        self._landscape, self._clock = landscape, clock
+        self._is_pool_known, self._are_uppers_known = is_pool_known, are_uppers_known
+        self._ledger = Ledger()
+        self._uppers = Uppers(uppers, self, recorder=recorder, supervisor=supervisor)
+        self._namespaces = NamespaceScheduler(
+            self._uppers, landscape, self._ledger, settings=settings, clock=clock, moved=self._moved
+        )
+        self._pods = PodScheduler(self._uppers, landscape, self._ledger, below=below, clock=clock)
+        self._spaces: queue.Queue[Space] = queue.Queue(
+            "namespaces to place", clock=clock, random=random, metrics=metrics, group=_upper_of_space
+        )
+        self._spots: queue.Queue[Spot] = queue.Queue(
+            "pods to place", clock=clock, random=random, metrics=metrics, group=_upper_of_spot
+        )
+        self._controllers = (
+            controller.Controller(
+                "namespaces", self._place_namespace, queue=self._spaces, metrics=metrics, workers=WORKERS
+            ),
+            controller.Controller("pods", self._place_pod, queue=self._spots, metrics=metrics, workers=WORKERS),
+        )
+        self._states: dict[str, State | None] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._begun = asyncio.Event()
+
+    async def run(self) -> None:
+        """Schedule until drained."""
+        end = self._landscape.listen(self._land_changed)
+        following = asyncio.create_task(self._uppers.run(), name="follow uppers")
+        beginning = asyncio.create_task(self._begin(), name="begin to schedule")
+        try:
+            async with asyncio.TaskGroup() as group:
+                for one in self._controllers:
+                    group.create_task(one.run())
+        finally:
+            end()
+            if self._timer is not None:
+                self._timer.cancel()
+            await tasks.cancel(following, beginning)
+
+    async def ready(self) -> None:
+        """Wait until enough is known to schedule."""
+        await self._begun.wait()
+
+    def drain(self) -> None:
+        """Begin nothing new."""
+        for one in self._controllers:
+            one.drain()
+
+    def space_changed(self, space: Space) -> None:
+        """A namespace, or a quota in it, is another."""
+        self._spaces.add(space)
+
+    def pod_changed(self, spot: Spot) -> None:
+        """A pod is another, or gone."""
+        upper = self._uppers.get(spot.upper)
+        if upper is not None and self._ledger.observe(spot, upper.pods.get(spot.key)):
+            self._wake_waiting(spot.space)
+        self._spots.add(spot)
+
+    async def _place_namespace(self, space: Space) -> controller.Outcome:
+        return await self._namespaces.reconcile(space) if self._begun.is_set() else controller.After(LOOK_AGAIN)
+
+    async def _place_pod(self, spot: Spot) -> controller.Outcome:
+        return await self._pods.reconcile(spot) if self._begun.is_set() else controller.After(LOOK_AGAIN)
+
+    async def _begin(self) -> None:
+        """Wait until enough is known: what others hold must be entered before anything is given away."""
+        began = self._clock.now()
+        while not self._is_enough_known(is_late=self._clock.now() - began >= PATIENCE):
+            await self._clock.sleep(LOOK_AGAIN)
+        self._namespaces.load()
+        self._begun.set()
+        log.info("scheduling begins", extra={"clusters": sorted(self._landscape.members())})
+
+    def _is_enough_known(self, *, is_late: bool) -> bool:
+        return self._is_pool_known() and (is_late or (self._are_uppers_known() and self._uppers.are_heard()))
+
+    def _moved(self, space: Space) -> None:
+        """A namespace holds other slices: its pods are looked at, and others who wait."""
+        upper = self._uppers.get(space.upper)
+        for pod in upper.pods.find(NAMESPACE, space.name) if upper is not None else ():
+            self._spots.add(Spot(space.upper, pod.namespace, pod.name))
+        self._wake_soon()
+
+    def _wake_waiting(self, space: Space) -> None:
+        """Pods of a namespace use less than before."""
+        if space in self._namespaces.uneasy:
+            self._spaces.add(space)
+        for spot in [spot for spot in self._pods.waiting if spot.space == space]:
+            self._spots.add(spot)
+
+    def _land_changed(self, name: str) -> None:
+        land = self._landscape.land(name)
+        state = None if land is None else land.state[0]
+        if self._states.get(name) != state:
+            self._states[name] = state
+            self._wake_all()
+        else:
+            self._wake_soon()
+
+    def _wake_soon(self) -> None:
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(PAUSE, self._wake)
+
+    def _wake(self) -> None:
+        self._timer = None
+        for space in self._namespaces.uneasy:
+            self._spaces.add(space)
+        for spot in self._pods.waiting:
+            self._spots.add(spot)
+
+    def _wake_all(self) -> None:
+        for upper in self._uppers.all():
+            for namespace in upper.namespaces:
+                self._spaces.add(Space(upper.name, namespace.name))
+        self._wake_soon()
+
+
+def _upper_of_space(space: Space) -> str:
+    return space.upper
+
+
+def _upper_of_spot(spot: Spot) -> str:
+    return spot.upper

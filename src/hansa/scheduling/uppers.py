@@ -1,0 +1,177 @@
+"""The clusters whose namespaces and pods are placed: their caches, opened and closed as clusters come and go."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+from hansa.control import table
+from hansa.control.events import Recorder
+from hansa.control.informer import Scope
+from hansa.control.store import Store
+from hansa.engine.cluster import Cluster
+from hansa.engine.registry import Registry
+from hansa.kube import objects, resources
+from hansa.kube.resource import Resource
+from hansa.runtime import tasks
+
+QUOTAS = Resource("", "v1", "resourcequotas", kind="ResourceQuota")
+NAMESPACE = "namespace"  # the index of quotas and pods
+
+
+class Space(NamedTuple):
+    """A namespace of an upper cluster."""
+
+    upper: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.upper}/{self.name}"
+
+
+class Spot(NamedTuple):
+    """A pod of an upper cluster."""
+
+    upper: str
+    namespace: str
+    name: str
+
+    @property
+    def space(self) -> Space:
+        return Space(self.upper, self.namespace)
+
+    @property
+    def key(self) -> objects.Key:
+        return objects.Key(self.namespace, self.name)
+
+    def __str__(self) -> str:
+        return f"{self.upper}/{self.namespace}/{self.name}"
+
+
+class Ears(Protocol):
+    """Who wants to know what to look at."""
+
+    def space_changed(self, space: Space) -> None:
+        """A namespace, or a quota in it."""
+
+    def pod_changed(self, spot: Spot) -> None:
+        """A pod."""
+
+
+class Upper:
+    """One of them."""
+
+    def __init__(self, cluster: Cluster, ears: Ears, recorder: Recorder) -> None:
+        self.name, self.client, self._cluster, self._ears = cluster.name, cluster.client, cluster, ears
+        self.recorder = recorder
+        self._stack = contextlib.AsyncExitStack()
+
+    async def open(self, supervisor: tasks.Supervisor) -> None:
+        """Begin to watch, and to write events."""
+        writing = supervisor.start(f"events {self.name}", self.recorder.run)
+        self._stack.push_async_callback(tasks.cancel, writing)
+
+        async def share(resource: Resource) -> Store:
+            return await self._stack.enter_async_context(self._cluster.informers.share(Scope(resource)))
+
+        self.namespaces = await share(resources.NAMESPACES)
+        self.quotas, self.pods = await share(QUOTAS), await share(resources.PODS)
+        for store in (self.quotas, self.pods):
+            store.index(NAMESPACE, _namespace)
+        ends = (
+            self.namespaces.listen(self._look_at_space, lambda obj: (obj.name,)),
+            self.quotas.listen(self._look_at_space, _namespace),
+            self.pods.listen(self._look_at_pod, table.own_key),
+            *(store.knowledge.listen(self._look_at_all) for store in (self.namespaces, self.quotas, self.pods)),
+        )
+        for end in ends:
+            self._stack.callback(end)
+
+    async def close(self) -> None:
+        """Watch no longer."""
+        await self._stack.aclose()
+        self._look_at_all(False)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all was listed once."""
+        return all(store.knowledge.is_complete for store in (self.namespaces, self.quotas, self.pods))
+
+    @property
+    def is_known(self) -> bool:
+        """Whether what is not there can be said to be absent."""
+        return all(store.knowledge.is_known for store in (self.namespaces, self.quotas, self.pods))
+
+    @property
+    def is_away(self) -> bool:
+        """Whether its API server does not answer."""
+        return not self._cluster.health.is_reachable
+
+    def _look_at_all(self, _is_known: bool) -> None:
+        for key in list(self.namespaces):
+            self._look_at_space(key.name)
+        for key in list(self.pods):
+            self._look_at_pod(key)
+
+    def _look_at_space(self, name: str) -> None:
+        self._ears.space_changed(Space(self.name, name))
+
+    def _look_at_pod(self, key: objects.Key) -> None:
+        self._ears.pod_changed(Spot(self.name, key.namespace, key.name))
+
+
+class Uppers:
+    """All of a registry."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        ears: Ears,
+        *,
+        recorder: Callable[[Cluster], Recorder],
+        supervisor: tasks.Supervisor,
+    ) -> None:
+        self._registry, self._ears, self._recorder, self._supervisor = registry, ears, recorder, supervisor
+        self._uppers: dict[str, Upper] = {}
+        self._changed = asyncio.Event()
+
+    async def run(self) -> None:
+        """Follow the registry."""
+        end = self._registry.listen(self._changed.set)
+        self._changed.set()
+        try:
+            while True:
+                await self._changed.wait()
+                self._changed.clear()
+                await self._follow()
+        finally:
+            end()
+            for upper in self._uppers.values():
+                await upper.close()
+            self._uppers.clear()
+
+    def get(self, name: str) -> Upper | None:
+        """One of them, if it takes part."""
+        return self._uppers.get(name)
+
+    def all(self) -> list[Upper]:
+        """All that take part."""
+        return list(self._uppers.values())
+
+    def are_heard(self) -> bool:
+        """Whether each was listed, or does not answer."""
+        everyone = self._registry.clusters.keys() <= self._uppers.keys()
+        return everyone and all(upper.is_complete or upper.is_away for upper in self._uppers.values())
+
+    async def _follow(self) -> None:
+        clusters = self._registry.clusters
+        for name in self._uppers.keys() - clusters.keys():
+            await self._uppers.pop(name).close()
+        for name in clusters.keys() - self._uppers.keys():
+            upper = Upper(clusters[name], self._ears, self._recorder(clusters[name]))
+            await upper.open(self._supervisor)
+            self._uppers[name] = upper
+
+
+def _namespace(obj: objects.Object) -> tuple[str]:
+    return (obj.namespace,)

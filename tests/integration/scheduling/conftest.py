@@ -1,0 +1,77 @@
+"""A meta cluster that is a tenant, too, and two super clusters with kwok nodes; one `hansa vc-scheduler`."""
+
+import base64
+import contextlib
+
+import pytest
+
+from hansa.kube.objects import Object
+from hansa.local import ClusterSpec, NodeShape
+from hansa.scheduling import pool_members
+from hansa.tenancy import api, installing
+from league import fresh_name
+from pool_league import Pool
+from programs import Kubectl
+from tenant_league import Side
+
+SUPERS = ("r1", "r2")
+
+
+@pytest.fixture(scope="session")
+async def shared_pool(fleet, kubectl, tmp_path_factory):
+    """The clusters and the scheduler, for tests that leave it running."""
+    shape = NodeShape(cpu="2", memory="4Gi", pods="100")
+    wishes = [
+        ClusterSpec("meta", scheduler=False, lift_limits=True),
+        *(ClusterSpec(name, nodes=2, shape=shape, lift_limits=True) for name in SUPERS),
+    ]
+    async with contextlib.AsyncExitStack() as stack:
+        sides = {}
+        for one in await fleet.up(wishes):
+            client = await stack.enter_async_context(one.client("hansa-test"))
+            sides[one.name] = Side(one, Kubectl(kubectl, one.kubeconfig), client)
+        meta = sides["meta"]
+        await installing.install(meta.client)
+        await pool_members.resource(meta.client)
+        pool = Pool(meta, {name: sides[name] for name in SUPERS}, tmp_path_factory.mktemp("pool"))
+        await announce(meta)
+        for name in SUPERS:
+            await pool.add(name)
+        await pool.start()
+        yield pool
+        await pool.stop()
+
+
+async def announce(meta: Side) -> None:
+    """The VirtualCluster of a tenant whose control plane is the meta cluster."""
+    config = base64.b64encode(meta.cluster.kubeconfig.read_bytes()).decode()
+    made = await meta.make(
+        api.VIRTUAL_CLUSTERS,
+        "blue",
+        "default",
+        metadata={"annotations": {"tenancy.x-k8s.io/admin-kubeconfig": config}},
+        spec={"clusterVersionName": "any"},
+    )
+    key = api.root_namespace(Object.of(made).key, made["metadata"]["uid"])
+    status = {"status": {"phase": "Running", "clusterNamespace": key}}
+    await meta.client.patch(api.VIRTUAL_CLUSTERS, "blue", status, namespace="default", subresource="status")
+
+
+@pytest.fixture
+async def pool(shared_pool, request):
+    """The running scheduler; if a test fails, its last words are shown."""
+    if shared_pool.program is None:
+        await shared_pool.start()
+    offset = shared_pool.log.stat().st_size
+    yield shared_pool
+    if getattr(request.node, "has_failed", False):
+        print(shared_pool.log.read_bytes()[offset:].decode()[-8000:])  # noqa: T201
+
+
+@pytest.fixture
+async def namespace(pool):
+    """The name of a namespace that a test may make; it is deleted afterwards."""
+    name = fresh_name()
+    yield name
+    with contextlib.suppress(Exception):
+        await pool.meta.kubectl("delete", "namespace", name, "--wait=false")

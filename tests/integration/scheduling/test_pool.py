@@ -1,0 +1,97 @@
+"""The schedulers of a pool on real clusters: slices of namespaces, clusters of pods, and what goes wrong."""
+
+from hansa.kube import resources
+from hansa.scheduling.uppers import QUOTAS
+from pool_league import PLACEMENTS
+
+TWO = {"cpu": "200m", "memory": "200Mi"}
+
+
+async def test_the_seeds_quota_is_laid_out_over_both_and_its_replicas_go_to_one_each(pool, namespace):
+    await pool.namespace(namespace, TWO)
+    await pool.placed(namespace, {"r1": 1, "r2": 1})
+    await pool.pod(namespace, "first")
+    first = await pool.given(namespace, "first")
+    await pool.pod(namespace, "second")
+    second = await pool.given(namespace, "second")
+    assert {first, second} == {"r1", "r2"}
+    await pool.condition(namespace, "Placed")
+
+
+async def test_a_pod_without_room_waits_with_reasons_until_another_ends(pool, namespace):
+    await pool.namespace(namespace, {"memory": "200Mi"})  # the tenant's own quota lets in what asks for no memory
+    await pool.placed(namespace, {"r1": 1, "r2": 1})
+    for name in ("a", "b"):
+        await pool.pod(namespace, name)
+        await pool.given(namespace, name)
+    await pool.pod(namespace, "late", cpu="100m", memory="1")
+    told = await pool.meta.event("NoCluster", "late", namespace)
+    assert "r1: the namespace's slices have 0 of 0.1 CPU left" in told["message"]
+    freed = await pool.given(namespace, "a")
+    await pool.meta.client.delete(resources.PODS, "a", namespace=namespace, grace=0)
+    assert await pool.given(namespace, "late") == freed
+
+
+async def test_a_quota_grows_and_shrinks_and_goes(pool, namespace):
+    await pool.namespace(namespace, TWO)
+    await pool.placed(namespace, {"r1": 1, "r2": 1})
+    await pool.quota(namespace, cpu="400m", memory="400Mi")
+    await pool.placed(namespace, {"r1": 2, "r2": 2})
+    await pool.pod(namespace, "keeps")
+    kept = await pool.given(namespace, "keeps")
+    await pool.quota(namespace, cpu="100m", memory="100Mi")
+    await pool.placed(namespace, {kept: 1})
+    await pool.meta.client.delete(QUOTAS, "all", namespace=namespace)
+    await pool.placed(namespace, {})
+    await pool.condition(namespace, "NoQuota")
+
+
+async def test_placements_by_hand_are_followed_or_refused_and_cleared_ones_planned_anew(pool, namespace):
+    await pool.namespace(namespace, TWO)
+    await pool.placed(namespace, {"r1": 1, "r2": 1})
+    await pool.edit(namespace, {"r9": 2})
+    told = await pool.meta.event("PlacementsRefused", namespace)
+    assert told["message"] == "these placements cannot be: r9 is not in the pool"
+    await pool.placed(namespace, {"r1": 1, "r2": 1})
+    await pool.edit(namespace, {"r1": 2})
+    await pool.quota(namespace, cpu="300m", memory="300Mi")
+    await pool.placed(namespace, {"r1": 2, "r2": 1})
+    await pool.edit(namespace, None)
+    await pool.placed(namespace, {"r1": 2, "r2": 1})
+
+
+async def test_what_does_not_fit_waits_and_comes_when_there_is_room(pool, namespace):
+    other = f"{namespace}-other"
+    await pool.namespace(other, {"cpu": "6"}, slice_='{"cpu":"1"}')
+    await pool.placed(other, {"r1": 3, "r2": 3})
+    await pool.namespace(namespace, {"cpu": "4"}, slice_='{"cpu":"1"}')
+    await pool.placed(namespace, {"r1": 1, "r2": 1})
+    condition = await pool.condition(namespace, "WaitsForRoom")
+    assert condition["message"].startswith("2 slices wait for room (2 CPU): r1 has 0 CPU left")
+    await pool.meta.kubectl("delete", "namespace", other, "--wait=false")
+    await pool.placed(namespace, {"r1": 2, "r2": 2})
+    await pool.condition(namespace, "Placed")
+
+
+async def test_a_scheduler_that_was_killed_goes_on_with_what_changed_meanwhile(pool, namespace):
+    await pool.namespace(namespace, TWO)
+    await pool.placed(namespace, {"r1": 1, "r2": 1})
+    await pool.kill()
+    await pool.quota(namespace, cpu="300m", memory="300Mi")
+    await pool.pod(namespace, "new")
+    await pool.start()
+    await pool.placed(namespace, {"r1": 2, "r2": 1})
+    await pool.given(namespace, "new")
+
+
+async def test_a_short_cut_moves_nothing_and_a_lost_cluster_gives_up_its_slices_and_pods(pool, namespace):
+    await pool.namespace(namespace, TWO)
+    await pool.placed(namespace, {"r1": 1, "r2": 1})
+    for name in ("a", "b"):
+        await pool.pod(namespace, name)
+    clusters = {await pool.given(namespace, "a"): "a", await pool.given(namespace, "b"): "b"}
+    async with pool.without("r2"):
+        await pool.placed(namespace, {"r1": 2})
+        await pool.given(namespace, clusters["r2"], "r1")
+    found = await pool.meta.client.get(resources.NAMESPACES, namespace)
+    assert found.annotations[PLACEMENTS] == '{"r1":2}'

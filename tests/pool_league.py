@@ -1,0 +1,162 @@
+"""A pool of super clusters as a person sees it: the meta cluster, which is a tenant, too; r1 and r2; the scheduler."""
+
+import base64
+import contextlib
+import json
+import signal
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import programs
+from eventually import eventually
+from hansa.kube import resources
+from hansa.kube.objects import Object
+from hansa.scheduling.uppers import QUOTAS
+from programs import Hansa, Refused
+from tenant_league import Side
+
+PLACEMENTS = "scheduler.tenancy.x-k8s.io/placements"
+SLICE = "scheduler.tenancy.x-k8s.io/slice"
+SUPER_CLUSTER = "scheduler.tenancy.x-k8s.io/superCluster"
+SEED = '{"cpu":"100m", "memory":"100Mi"}'
+WITHIN = 90.0  # seconds; a machine that runs many clusters at once is slow
+
+
+@dataclass
+class Pool:
+    """The clusters, and the scheduler while it runs."""
+
+    meta: Side
+    supers: dict[str, Side]
+    folder: Path
+    program: Hansa | None = None
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "vc-scheduler.log"
+
+    async def start(self, *flags: str) -> None:
+        """Start the scheduler, also again."""
+        config = str(self.meta.cluster.kubeconfig)
+        self.program = await programs.start(
+            "vc-scheduler", "--kubeconfig", config, "--lost-after", "4", *flags, log=self.log
+        )
+
+    async def kill(self) -> None:
+        """End the scheduler as a crash does."""
+        if self.program is not None:
+            self.program.kill()
+            await self.program.ended()
+            self.program = None
+
+    async def stop(self) -> None:
+        """End the scheduler politely."""
+        if self.program is not None:
+            code = await self.program.stop()
+            assert code == 0, f"vc-scheduler ended with {code}: {self.log.read_text()[-4000:]}"
+            self.program = None
+
+    async def add(self, name: str, **annotations: str) -> None:
+        """Let a super cluster take part, as the seed does: a Cluster, and the Secret of the same name."""
+        config = base64.b64encode(self.supers[name].cluster.kubeconfig.read_bytes()).decode()
+        metadata = {"name": name, "namespace": "default"}
+        await self.meta.kubectl.apply(
+            {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": {"admin-kubeconfig": config}},
+            {
+                "apiVersion": "cluster.x-k8s.io/v1alpha4",
+                "kind": "Cluster",
+                "metadata": {**metadata, "annotations": annotations},
+                "spec": {},
+                "status": {"phase": "Provisioned"},
+            },
+        )
+
+    async def namespace(self, name: str, quota: dict[str, str] | None = None, slice_: str = SEED) -> None:
+        """A namespace with a slice, and maybe with a quota."""
+        await self.meta.make(resources.NAMESPACES, name, metadata={"annotations": {SLICE: slice_}})
+        if quota:
+            await self.quota(name, **quota)
+
+    async def quota(self, namespace: str, **hard: str) -> None:
+        """Set the quota of a namespace."""
+        spec = {"hard": hard}
+        if await self.meta.look(QUOTAS, "all", namespace):
+            await self.meta.client.patch(QUOTAS, "all", {"spec": spec}, namespace=namespace)
+        else:
+            await self.meta.make(QUOTAS, "all", namespace, spec=spec)
+
+    async def placed(self, namespace: str, wanted: dict[str, int]) -> None:
+        """Wait until the slices of a namespace are so."""
+
+        async def look() -> bool:
+            self._assert_running()
+            found = await self.meta.client.get(resources.NAMESPACES, namespace)
+            text = found.annotations.get(PLACEMENTS, "{}")
+            assert json.loads(text) == wanted, f"{namespace} is in {text}"
+            return True
+
+        await eventually(look, within=WITHIN)
+
+    async def edit(self, namespace: str, placements: dict[str, int] | None) -> None:
+        """Write placements by hand."""
+        text = None if placements is None else json.dumps(placements)
+        patch = {"metadata": {"annotations": {PLACEMENTS: text}}}
+        await self.meta.client.patch(resources.NAMESPACES, namespace, patch)
+
+    async def pod(self, namespace: str, name: str, **requests: str) -> None:
+        """A pod that fits one slice exactly, unless something else is said."""
+        asked = requests or {"cpu": "100m", "memory": "100Mi"}
+        container = {"name": "test", "image": "busybox:1.29", "resources": {"requests": asked, "limits": asked}}
+        await self.meta.make(resources.PODS, name, namespace, spec={"containers": [container]})
+
+    async def given(self, namespace: str, name: str, wanted: str = "") -> str:
+        """Wait until a pod has a cluster, or this one; the cluster."""
+
+        async def look() -> str:
+            self._assert_running()
+            pod = await self.meta.client.get(resources.PODS, name, namespace=namespace)
+            found = pod.annotations.get(SUPER_CLUSTER, "")
+            assert found, f"{name} has no cluster"
+            assert not wanted or found == wanted, f"{name} is in {found}"
+            return found
+
+        return await eventually(look, within=WITHIN)
+
+    async def condition(self, namespace: str, reason: str) -> dict[str, Any]:
+        """Wait until the condition of a namespace has this reason."""
+
+        async def look() -> dict[str, Any]:
+            found = await self.meta.client.get(resources.NAMESPACES, namespace)
+            conditions = {one["type"]: one for one in found.status.get("conditions", ())}
+            assert conditions.get("Placed", {}).get("reason") == reason, conditions
+            return conditions["Placed"]
+
+        return await eventually(look, within=WITHIN)
+
+    @contextlib.asynccontextmanager
+    async def without(self, name: str) -> AsyncIterator[None]:
+        """A super cluster whose API server does not answer."""
+        server = self.supers[name].cluster.process("kube-apiserver")
+        server.signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            server.signal(signal.SIGCONT)
+
+    def _assert_running(self) -> None:
+        if self.program is not None and self.program.has_ended:
+            raise Refused(f"vc-scheduler does not run: {self.log.read_text()[-4000:]}")
+
+
+def bound(obj: Object, node: str) -> Object:
+    """The binding of a pod to a node."""
+    return Object.of(
+        {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": {"name": obj.name, "namespace": obj.namespace},
+            "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+        }
+    )
