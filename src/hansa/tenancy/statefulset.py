@@ -54,7 +54,7 @@ class StatefulSets:
             statefulset = await self._apply(component.statefulset)
             if waits_for := lacking(statefulset):
                 told = f"{' and '.join(ready)} {'are' if len(ready) > 1 else 'is'} ready, " if ready else ""
-                return Progress(f"{told}{component.name} is not: {waits_for}", after=LOOK_AGAIN)
+                return Progress(f"{told}{component.name} is not ready: {waits_for}", after=LOOK_AGAIN)
             ready.append(component.name)
         return Ready()
 

@@ -140,7 +140,7 @@ async def test_an_upgrade_goes_one_component_after_the_other(tenant, meta, home)
 
         async def waits():
             vc = await tenant.vc()
-            assert vc.status.message == "etcd is ready, apiserver is not: 0 of 1 pods are ready", vc.status.message
+            assert vc.status.message == "etcd is ready, apiserver is not ready: 0 of 1 pods are ready", vc.status.message
             return vc.status.phase == "Updating"
 
         await eventually(waits, within=60)
