@@ -140,7 +140,8 @@ async def test_an_upgrade_goes_one_component_after_the_other(tenant, meta, home)
 
         async def waits():
             vc = await tenant.vc()
-            assert vc.status.message == "etcd is ready, apiserver is not ready: 0 of 1 pods are ready", vc.status.message
+            told = vc.status.message
+            assert told == "etcd is ready, apiserver is not ready: 0 of 1 pods are ready", told
             return vc.status.phase == "Updating"
 
         await eventually(waits, within=60)
