@@ -25,6 +25,7 @@ from hansa.modes.virtualcluster_settings import Tenant
 from hansa.nodes.settings import Settings as NodeSettings
 from surroundings import Surroundings
 
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast, where it is there
 ROOT = Path(__file__).parent / "golden"
 LINK = Link(
     upper="home",
@@ -136,7 +137,7 @@ class Case:
     def read(self, name: str) -> dict[str, Any]:
         """A file of the folder; empty if it is not there."""
         path = self.folder / name
-        return yaml.safe_load(path.read_text(encoding="utf-8")) if path.exists() else {}
+        return yaml.load(path.read_bytes(), LOADER) if path.exists() else {}
 
     def answers(self) -> dict[str, dict[str, Any]]:
         """What the files should say that are not given."""
