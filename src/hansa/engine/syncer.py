@@ -4,7 +4,8 @@ The watches of both sides and the audit bring keys of upper objects; which kinds
 """
 
 import random as randomness
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 from hansa.control import audit, controller, queue
@@ -13,10 +14,11 @@ from hansa.engine.registry import Routes
 from hansa.engine.view import View
 from hansa.kube import resources
 from hansa.kube.objects import Key as Place
+from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
 from hansa.model import decision, plan
 from hansa.model.mode import Mode
-from hansa.model.pair import Key
+from hansa.model.pair import Key, Pair
 from hansa.runtime import backoff, clock, errors, metrics, tasks
 
 RETRIES = backoff.Backoff(first=0.02, factor=4.0, most=60.0, jitter=0.2)
@@ -107,9 +109,13 @@ class Syncer:
         if not todo.actions:
             return controller.Done()
         self._note(view, key, todo)
-        problems = await self._applier.apply(todo, pair, view)
+        problems = [_retold(one, view) for one in await self._applier.apply(todo, pair, view)]
         self._make_room(todo, problems)
-        return self._outcome(key, problems) if problems else controller.Done()
+        if not problems:
+            return controller.Done()
+        if refused := tuple(self._refused(pair, problems)):
+            await self._applier.apply(plan.Plan(refused), pair, view)
+        return self._outcome(key, problems)
 
     def _note(self, view: View, key: Key, todo: plan.Plan) -> None:
         """What no write follows from: what is refused is told, what is waited for wakes the key."""
@@ -123,6 +129,13 @@ class Syncer:
                     self._waiting.put(key, until=until)
                 case plan.Wait(seconds=seconds) if seconds:
                     self._queue.add_after(key, seconds)
+
+    def _refused(self, decided: Pair, problems: list[applier.Problem]) -> Iterator[plan.Patch]:
+        """What an upper object is told whose copy could not be made."""
+        for problem in problems:
+            is_made = decided.lowers.get(problem.cluster) is not None or problem.cluster == decided.key.cluster
+            if isinstance(problem, applier.Refused) and isinstance(decided.upper, Object) and not is_made:
+                yield from decision.refused(decided.upper, problem.sentence, decided.key, self._mode)
 
     def _outcome(self, key: Key, problems: list[applier.Problem]) -> controller.Outcome:
         for problem in problems:
@@ -168,3 +181,9 @@ class Syncer:
         if (route := view.routes.get(lane.lower)) is not None:
             return route.weight
         return max((route.weight for route in view.routes.values()), default=1.0)
+
+
+def _retold(problem: applier.Problem, view: View) -> applier.Problem:
+    """Sentences of a lower cluster as they are read above."""
+    link = view.links.get(problem.cluster)
+    return problem if link is None else replace(problem, sentence=view.mode.retold(problem.sentence, link))

@@ -28,6 +28,12 @@ def decide(pair: Pair, mode: Mode) -> Plan:
     return Plan((*_below(view), *_above(view), *_end(view)))
 
 
+def refused(upper: Object, sentence: str, key: Key, mode: Mode) -> Iterator[Patch]:
+    """What an upper object is told when it was refused, by us or by a lower cluster."""
+    for part in mode.rules[key.resource].refused(upper, sentence):
+        yield Patch(key.cluster, upper, part.patch, "it was refused", part.subresource)
+
+
 class _Standing(Enum):
     """Whose a lower object is."""
 
@@ -82,6 +88,7 @@ def _missing(view: _View, upper: Object, cluster: str, grade: Grade) -> Iterator
     link = view.pair.links[cluster]
     if objection := view.rule.check(upper, link):
         yield Refuse(cluster, objection)
+        yield from refused(upper, objection, view.pair.key, view.mode)
     elif view.lifecycle.lives_once and grade is Grade.CHOSEN and (rivals := _rivals(view)):
         yield Wait(f"its copy in {rivals[0]} has to go first")
     elif reason := view.pair.waits_for.get(cluster):

@@ -50,6 +50,10 @@ def _no_node(_lower: Object) -> str:
     return ""
 
 
+def _no_word(_upper: Object, _sentence: str) -> Iterable[Part]:
+    return ()
+
+
 def _as_it_is(message: str, _link: Link) -> str:
     return message
 
@@ -92,6 +96,8 @@ class Rule:
     follows: Callable[[Object], Iterable[Named]] = lambda _: ()
     # A sentence why this upper object may not travel. What travelled before stays as it is.
     check: Callable[[Object, Link], str] = _no_objection
+    # What an upper object is told when it, or its copy, was refused; an Event says so in any case.
+    refused: Callable[[Object, str], Iterable[Part]] = _no_word
     # The node that a lower pod runs on: its upper pod, if it has none, is bound to the upper node of that name.
     binds: Callable[[Object], str] = _no_node
     # What of its status goes down: what nobody below would fill in. Asked of both sides, to see a difference.

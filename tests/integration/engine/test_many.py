@@ -12,11 +12,14 @@ import pytest
 
 import engine_lab as lab
 from eventually import eventually
+from hansa.engine.lowers import QUOTAS
 from hansa.engine.registry import Route
 from hansa.kube import errors, resources
 from hansa.kube.objects import Key as Place
+from hansa.kube.objects import Object
 from hansa.model import keys, lifecycle, placement
 from hansa.model.mode import Mode, Rule, patches_of
+from hansa.model.translation.pod import refusal
 
 PODS, MAPS, NAMESPACES, NODES = resources.PODS, resources.CONFIG_MAPS, resources.NAMESPACES, resources.NODES
 QUICK_ENOUGH = 8.0  # seconds until a pod runs on a busy machine; a request to a server that hangs takes ten
@@ -61,6 +64,7 @@ MANY = Mode(
                 lifecycle=lifecycle.POD,
                 placement=placement.everywhere,
                 check=may_not,
+                refused=refusal.unscheduled,
                 binds=lambda pod: pod.spec.get("nodeName", ""),
             ),
             Rule(MAPS, down_patches=patches_of("data"), placement=placement.everywhere),
@@ -201,10 +205,40 @@ async def _is(answer):
     return answer
 
 
+def is_refused(because):
+    def is_so(obj):
+        by_type = {one["type"]: one for one in obj.status.get("conditions", ())}
+        told = by_type.get("PodScheduled", {})
+        return (told.get("status"), told.get("reason")) == ("False", "Refused") and because in told["message"]
+
+    return is_so
+
+
+async def test_what_the_lower_cluster_refuses_stands_above_in_the_words_of_the_upper_one_until_it_succeeds(
+    start_many, clients, see, homes, mirrored
+):
+    below = f"blue-{homes}"
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q", "namespace": below}}
+    async with start_many():
+        await eventually(see["low1"].has(NAMESPACES, below, ""))
+        await clients["low1"].create(QUOTAS, Object.of(quota | {"spec": {"hard": {"pods": "0"}}}))
+        await eventually(see["low1"].has(QUOTAS, "q", below, lambda o: "hard" in o.status))
+        await clients["up"].create(PODS, pod("web", homes))
+        told = await eventually(see["up"].told("web", homes, "Refused"))
+        assert "exceeded quota" in told.get("message")
+        assert below not in told.get("message")
+        await eventually(see["up"].has(PODS, "web", homes, is_refused("exceeded quota")))
+        await clients["low1"].delete(QUOTAS, "q", namespace=below)
+        running = await eventually(see["up"].has(PODS, "web", homes, is_running))
+        assert not is_refused("")(running)
+        await clients["up"].delete(PODS, "web", namespace=homes, grace=0)
+
+
 async def test_what_was_refused_travels_when_the_settings_of_its_route_allow_it(start_many, clients, see, homes):
     async with start_many() as engine:
         await clients["up"].create(PODS, pod("host", homes, hostNetwork=True))
         await eventually(see["up"].told("host", homes, "Refused"))
+        await eventually(see["up"].has(PODS, "host", homes, is_refused("it asks for the host's network")))
         engine.registry.link(Route("up", "low1", settings=Settings("blue", may_use_hosts=True)))
         await eventually(see["low1"].has(PODS, "host", f"blue-{homes}"))
 

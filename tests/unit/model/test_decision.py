@@ -11,7 +11,7 @@ from hansa.kube.objects import Key as Place
 from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
 from hansa.model import decision, keys, lifecycle, plan, stamp
-from hansa.model.mode import Mode, Rule, patches_of
+from hansa.model.mode import Mode, Part, Rule, patches_of
 from hansa.model.pair import Grade, Key, Link, Pair, Side, Unknown
 from worlds import status_up
 
@@ -242,6 +242,17 @@ def test_what_may_not_travel_is_refused_and_what_travelled_before_stays_as_it_is
     ]
     assert decided(None, {"a": lower()}, of=GUESTS) == ["delete l1 in a, grace None"]
     assert decided(upper(spec="small"), {}, of=GUESTS) == ["create in a"]
+
+
+def test_what_is_refused_is_told_on_the_upper_object_if_its_kind_has_words_for_it() -> None:
+    def word(_guest: Object, sentence: str) -> list[Part]:
+        return [Part({"status": {"why": sentence}}, "status")]
+
+    mode = replace(MODE, rules={GUESTS: replace(RULES[GUESTS], refused=word)})
+    pair = Pair(Key("up", GUESTS, "shop", "web"), upper(spec="big"), LINKS, {}, HERE)
+    [_, told] = decision.decide(pair, mode).actions
+    assert isinstance(told, plan.Patch)
+    assert told.patch == {"status": {"why": "it is too big"}}
 
 
 def _on(node: str, obj: Object) -> Object:
