@@ -20,7 +20,8 @@ from hansa.kube.credentials import Access
 CONNECT_DEADLINE = 10.0  # seconds for TCP, a proxy and TLS together
 KEEPALIVE = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 15, "TCP_KEEPCNT": 3}  # a dead peer is noticed within a minute
 LONGEST_HEAD = 2**16  # bytes
-BUFFER = 2**18  # bytes per connection; what TLS takes at a time. Only what was ever filled takes memory
+BUFFER = 2**18  # bytes that a busy connection takes at a time; what TLS does
+FIRST_BUFFER = 2**14  # bytes of a new connection: most never carry more at a time, and there are hundreds
 GULP = 0.002  # seconds for which a busy stream is left to fill: waking up for each event costs more than the event
 
 
@@ -38,7 +39,7 @@ class Connection(asyncio.BufferedProtocol):
     def __init__(self) -> None:
         self._transport: asyncio.Transport
         self._socket: asyncio.Transport  # below TLS
-        self._buffer = bytearray(BUFFER)
+        self._buffer = bytearray(FIRST_BUFFER)
         self._view = memoryview(self._buffer)
         self._filled = 0
         self._is_full = False
@@ -175,6 +176,15 @@ class Connection(asyncio.BufferedProtocol):
         self._emptied()
         return pieces
 
+    def _grow(self) -> None:
+        if self._filled == BUFFER:
+            self._is_full = True
+            self._transport.pause_reading()
+            return
+        self._buffer = bytearray(min(2 * self._filled, BUFFER))
+        self._buffer[: self._filled] = self._view
+        self._view = memoryview(self._buffer)
+
     def _emptied(self) -> None:
         self._filled = 0
         if self._is_full:
@@ -190,8 +200,7 @@ class Connection(asyncio.BufferedProtocol):
     def buffer_updated(self, nbytes: int) -> None:
         self._filled += nbytes
         if self._filled == len(self._view):
-            self._is_full = True
-            self._transport.pause_reading()
+            self._grow()
         _wake(self._news)
 
     def eof_received(self) -> None:

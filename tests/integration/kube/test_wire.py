@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import tracemalloc
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
@@ -10,6 +11,7 @@ from hansa.kube import errors
 from hansa.kube.credentials import Credentials
 from hansa.kube.credentials.login import Login
 from hansa.kube.server import Server
+from hansa.kube.wire import Connection
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 Script = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
@@ -146,3 +148,21 @@ async def test_a_login_page_is_no_answer_of_an_api_server() -> None:
     async with against(script) as server:
         with pytest.raises(errors.Invalid, match="302"):
             await server.request("GET", "/x")
+
+
+async def test_a_connection_is_small_until_it_has_much_to_carry() -> None:
+    tracemalloc.start()
+    made = [Connection() for _ in range(20)]
+    size, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert size / len(made) < 20_000
+
+    async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        long = b"HTTP/1.1 200 OK\r\nX-Long: " + b"x" * 50_000 + b"\r\nContent-Length: 1000000\r\n\r\n"
+        while await request_head(reader):
+            writer.write(long + b"y" * 1_000_000)
+
+    async with against(script) as server:
+        for _ in range(2):
+            answer = await server.request("GET", "/x")
+            assert (len(answer.headers["X-Long"]), answer.body) == (50_000, b"y" * 1_000_000)
