@@ -81,8 +81,9 @@ def _new_key() -> ec.EllipticCurvePrivateKey:
 
 
 def _name(subject: Subject) -> x509.Name:
-    organizations = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, o) for o in subject.organizations]
-    return x509.Name([*organizations, x509.NameAttribute(NameOID.COMMON_NAME, subject.common_name)])
+    parts = [(NameOID.ORGANIZATION_NAME, organization) for organization in subject.organizations]
+    parts += [(NameOID.COMMON_NAME, subject.common_name)] if subject.common_name else []
+    return x509.Name([x509.NameAttribute(oid, value) for oid, value in parts])
 
 
 def _builder(

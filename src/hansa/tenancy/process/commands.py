@@ -57,10 +57,15 @@ class Store:
         for name, path in (("etcd-cafile", self.ca), ("etcd-certfile", self.certificate), ("etcd-keyfile", self.key)):
             if path is not None:
                 found[name] = str(path)
-        if self.ca is not None:
-            # A tenant may not compact what it shares with others; that etcd does so by itself.
-            found["etcd-compaction-interval"] = "0"
+        if self.is_shared:
+            # A tenant may not compact what it shares with others, nor ask for its state: etcd compacts by itself.
+            found |= {"etcd-compaction-interval": "0", "etcd-db-metric-poll-interval": "0"}
         return found
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other tenants are in it."""
+        return self.ca is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +82,18 @@ class Commands:
 
     def apiserver(self) -> list[str]:
         """The API server."""
-        ours, defaults = self._place_of_apiserver(), APISERVER_DEFAULTS
-        return self._argv(components.APISERVER, ours, defaults, self.order.version.spec.api_server.container)
+        ours, container = self._place_of_apiserver(), self.order.version.spec.api_server.container
+        if self.store.is_shared:
+            # It learns only from etcd's state, which it may not see, that etcd can do what such watches need.
+            asked = flags.asked(container).get("feature-gates", "")
+            ours["feature-gates"] = ",".join(part for part in (asked, "WatchList=false") if part)
+        return self._argv(components.APISERVER, ours, APISERVER_DEFAULTS, container)
 
     def controllers(self) -> list[str]:
         """The controller-manager."""
         bundle = self.order.version.spec.controller_manager
         container = bundle.container if bundle else {}
-        asked = flags.parse([*(container.get("command") or ()), *(container.get("args") or ())]).get("controllers", "*")
+        asked = flags.asked(container).get("controllers", "*")
         ours = {**self._place_of_controllers(), "controllers": without_idle(asked)}
         return self._argv(components.CONTROLLERS, ours, CONTROLLER_DEFAULTS, container)
 

@@ -15,7 +15,7 @@ from hansa.kube.certificates import KeyPair, Subject
 from hansa.local import component, components, files, ports
 from hansa.local.process import Identity, Process
 from hansa.tenancy.process.commands import ENVIRONMENT, Store
-from hansa.tenancy.process.etcd_api import READ_WRITE, ROOT, DoneBefore, EtcdApi, prefix_range
+from hansa.tenancy.process.etcd_api import READ_WRITE, ROOT, DoneBefore, EtcdApi, EtcdRefused, prefix_range
 from hansa.tenancy.process.folder import Folder
 
 Running = Mapping[tuple[str, str], Process]
@@ -124,7 +124,8 @@ class SharedEtcd:
         if not (self.folder / "pki" / "ca.crt").exists():
             _write_pair(self.folder / "pki", "ca", certificates.authority("hansa-tenants-etcd", now))
         certificate, key = self._issue(self.folder / "pki", "server", server)
-        self._issue(self.folder / "pki", "admin", Subject(ROOT))
+        # Who has a common name may not use etcd's JSON API; root comes with a password instead.
+        self._issue(self.folder / "pki", "admin", Subject("", ("hansa",)))
         if not (self.folder / "port").exists():
             [port] = ports.choose(1, taken=(), seed=str(self.folder))
             files.write(self.folder / "port", str(port))
@@ -157,8 +158,9 @@ class SharedEtcd:
     async def _lock_up(self) -> None:
         """Switch authentication on. Until then only root's certificate is there, so nobody else could come in."""
         api = self._api()
-        if (await api.post("auth/status", {})).get("enabled"):
-            return
+        with contextlib.suppress(EtcdRefused):
+            await self._login()
+            return  # a crash came after all of it
         for path, body in (
             ("auth/user/add", {"name": ROOT, "password": self._password()}),
             ("auth/role/add", {"name": ROOT}),

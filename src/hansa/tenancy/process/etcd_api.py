@@ -1,6 +1,7 @@
 """etcd's JSON API, as far as tenants need it: is it well, forget a prefix, who may read and write what."""
 
 import base64
+import json
 import ssl
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,11 +52,12 @@ class EtcdApi:
                 self._session(REQUEST_SECONDS) as session,
                 session.post(f"{self.url}/v3/{path}", json=body, headers=headers) as answer,
             ):
-                content: dict[str, Any] = await answer.json(content_type=None)
-        except (aiohttp.ClientError, TimeoutError, ValueError) as error:
+                text = await answer.text()
+        except (aiohttp.ClientError, TimeoutError) as error:
             raise HansaError(f"etcd did not answer at {self.socket or self.url}: {error}") from error
+        content = _content(text)
         if answer.status != 200:
-            why = str(content.get("message") or content.get("error"))
+            why = str(content.get("message") or content.get("error") or text.strip())
             kind = DoneBefore if any(words in why for words in DONE_BEFORE) else EtcdRefused
             raise kind(f"etcd refused {path}: {why}")
         return content
@@ -72,6 +74,14 @@ class EtcdApi:
             else aiohttp.TCPConnector(ssl=self.tls if self.tls else True)
         )
         return aiohttp.ClientSession(connector=connector, timeout=aiohttp.ClientTimeout(total=seconds))
+
+
+def _content(text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def prefix_range(prefix: str) -> dict[str, str]:

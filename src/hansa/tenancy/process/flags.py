@@ -14,13 +14,17 @@ INSIDE_POD = re.compile(r"\$\(\w+\)|(^|[=,:])/")  # a variable of the pod, or a 
 
 def of(container: Mapping[str, Any], *, known: Iterable[str], ours: Iterable[str]) -> dict[str, str]:
     """The flags of a container that its program knows, that are not ours to decide, and that name nothing in a pod."""
-    words = [*(container.get("command") or [])[1:], *(container.get("args") or [])]
     known, ours = set(known), set(ours)
     return {
         name: value
-        for name, value in parse(words).items()
+        for name, value in asked(container).items()
         if name in known and name not in ours and not INSIDE_POD.search(value)
     }
+
+
+def asked(container: Mapping[str, Any]) -> dict[str, str]:
+    """All flags of a container."""
+    return parse([*(container.get("command") or [])[1:], *(container.get("args") or [])])
 
 
 def parse(words: Iterable[str]) -> dict[str, str]:
