@@ -13,7 +13,7 @@ from hansa.model.pair import Key
 from hansa.model.placement import Facts, Intents
 from hansa.model.translation import accounts, configuration, ingress, marking, storage
 from hansa.model.translation import services as any_services
-from hansa.model.translation.pod import following
+from hansa.model.translation.pod import following, refusal
 from hansa.model.translation.tenant import classes, metadata, namespaces, nodes, pod, policies, services, telling
 from hansa.model.translation.tenant import configuration as tenant_configuration
 from hansa.model.translation.tenant import storage as tenant_storage
@@ -56,6 +56,7 @@ def _namespaces_and_pods() -> Iterable[Rule]:
         placement=pod.ungated,
         references=pod.needs,
         check=guard.check,
+        refused=refusal.unscheduled,
         binds=placement.node_of,
         status_down=readiness.opened,
     )
