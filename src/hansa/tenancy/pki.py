@@ -77,17 +77,6 @@ class Pki:
     def __getitem__(self, secret: str) -> KeyPair:
         return self.pairs[secret]
 
-    @property
-    def ends(self) -> datetime:
-        """When the first of the certificates ends."""
-        return min(_certificate(self.pairs[name]).not_valid_after_utc for name in SECRETS if name != SERVICE_ACCOUNTS)
-
-    def due(self, now: datetime) -> float:
-        """In how many seconds the first certificate should be made anew."""
-        return min(
-            _due(_certificate(self.pairs[name]), now) for name in SECRETS if name not in (ROOT, SERVICE_ACCOUNTS)
-        )
-
 
 def complete(identity: Identity, found: Mapping[str, Object], now: datetime) -> Pki:
     """All keys: those of the Secrets, and new ones for what is missing, ends soon or says another thing."""

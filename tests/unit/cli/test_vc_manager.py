@@ -1,0 +1,47 @@
+"""What the flags of `hansa vc-manager` say."""
+
+import argparse
+from pathlib import Path
+
+import pytest
+
+from hansa.cli import vc_manager
+from hansa.runtime.errors import HansaError
+
+
+def settings(*words, environment=None):
+    parser = argparse.ArgumentParser()
+    vc_manager.add_to(parser.add_subparsers())
+    return vc_manager.read(parser.parse_args(["vc-manager", *words]), environment or {"XDG_STATE_HOME": "/home/s"})
+
+
+def test_without_flags_processes_of_this_machine_serve_with_an_etcd_each():
+    found = settings()
+    assert (found.provisioner, found.is_installed, found.election_namespace) == ("process", True, "")
+    assert (found.process.is_etcd_shared, found.process.state) == (False, Path("/home/s/hansa-tenants"))
+
+
+def test_upstreams_name_for_its_provisioner_is_understood():
+    assert settings("--provisioner", "native").provisioner == settings("--provisioner", "statefulset").provisioner
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--num-reconciles", "0"),
+        ("--service-range", "10.0.0.0/99"),
+        ("--service-range", "everything"),
+        ("--address", "localhost"),
+        ("--provisioner", "magic"),
+        ("--etcd", "none"),
+    ],
+)
+def test_nonsense_is_refused(words, capsys):
+    with pytest.raises(SystemExit):
+        settings(*words)
+    assert words[0] in capsys.readouterr().err
+
+
+def test_a_range_that_cannot_be_cut_is_refused():
+    with pytest.raises(HansaError, match="cannot be cut"):
+        settings("--service-prefix", "8")
