@@ -135,6 +135,14 @@ class Pool:
 
         return await eventually(look, within=WITHIN)
 
+    async def says(self, words: str, *, after: int) -> None:
+        """Wait until the scheduler's log has these words."""
+
+        async def look() -> bool:
+            return words in self.log.read_bytes()[after:].decode(errors="replace")
+
+        await eventually(look, within=WITHIN)
+
     @contextlib.asynccontextmanager
     async def without(self, name: str) -> AsyncIterator[None]:
         """A super cluster whose API server does not answer."""

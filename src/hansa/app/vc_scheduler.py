@@ -72,7 +72,7 @@ async def run(settings: Settings) -> None:
             landscape,
             settings=settings.placing,
             below=naming.super_namespace,
-            is_pool_known=lambda: members.is_known and landscape.is_open,
+            is_pool_known=lambda: members.is_known,
             are_uppers_known=lambda: following.are_known,
             recorder=functools.partial(_recorder, program),
             supervisor=program.manager.supervisor,

@@ -77,6 +77,11 @@ class Land:
         return self._nodes.knowledge.is_complete and self._pods.knowledge.is_complete
 
     @property
+    def is_away(self) -> bool:
+        """Whether its API server does not answer."""
+        return self._away_since is not None
+
+    @property
     def state(self) -> tuple[State, str]:
         """What may happen to the slices there, and why."""
         away = 0.0 if self._away_since is None else self._clock.now() - self._away_since

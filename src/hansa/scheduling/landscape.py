@@ -40,6 +40,11 @@ class Landscape:
         """Whether all clusters of the registry are watched."""
         return self._registry.clusters.keys() <= self._lands.keys()
 
+    @property
+    def is_known(self) -> bool:
+        """Whether all of them were listed and can be reached."""
+        return self.is_open and all(land.is_known and not land.is_away for land in self._lands.values())
+
     def land(self, name: str) -> Land | None:
         """One of them."""
         return self._lands.get(name)

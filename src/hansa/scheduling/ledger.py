@@ -25,7 +25,8 @@ class Ledger:
 
     def hold(self, space: Space, holding: Holding) -> bool:
         """Enter what a namespace holds from now on; whether that is news."""
-        if self.holding(space) == holding:
+        before = self.holding(space)
+        if before == holding or not (before.placements or holding.placements):
             return False
         self.pool = self.pool.with_holding(str(space), holding)
         return True

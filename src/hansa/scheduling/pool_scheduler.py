@@ -21,7 +21,7 @@ from hansa.scheduling.uppers import NAMESPACE, Space, Spot, Uppers
 log = logging.getLogger(__name__)
 WORKERS = 32  # namespaces, and pods, that are written at once
 LOOK_AGAIN = 0.5  # seconds from one look at whether all is known to the next
-PATIENCE = 60.0  # seconds after which the first plan is made although some have not been listed
+PATIENCE = 30.0  # seconds after which the first plan is made although some have not been listed
 PAUSE = 0.2  # seconds in which many changes of clusters wake those that wait once
 
 
@@ -29,7 +29,7 @@ class PoolScheduler:
     """Places the namespaces and pods of `uppers` in the clusters of `landscape`.
 
     `is_pool_known` says whether all clusters of the pool have joined: before, one that is missing may only be late.
-    `are_uppers_known` says the same of the upper clusters; for them we wait only for a while.
+    `are_uppers_known` says the same of the upper clusters.
     """
 
     def __init__(
@@ -122,7 +122,9 @@ class PoolScheduler:
         log.info("scheduling begins", extra={"clusters": sorted(self._landscape.members())})
 
     def _is_enough_known(self, *, is_late: bool) -> bool:
-        return self._is_pool_known() and (is_late or (self._are_uppers_known() and self._uppers.are_heard()))
+        """Who is in the pool must be known. Those who don't answer are waited for a while only."""
+        is_heard = self._landscape.is_known and self._are_uppers_known() and self._uppers.are_heard()
+        return self._is_pool_known() and self._landscape.is_open and (is_late or is_heard)
 
     def _moved(self, space: Space) -> None:
         """A namespace holds other slices: its pods are looked at, and others who wait."""

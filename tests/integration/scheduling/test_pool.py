@@ -2,7 +2,7 @@
 
 from hansa.kube import resources
 from hansa.scheduling.uppers import QUOTAS
-from pool_league import PLACEMENTS
+from pool_league import bound
 
 TWO = {"cpu": "200m", "memory": "200Mi"}
 
@@ -19,17 +19,28 @@ async def test_the_seeds_quota_is_laid_out_over_both_and_its_replicas_go_to_one_
 
 
 async def test_a_pod_without_room_waits_with_reasons_until_another_ends(pool, namespace):
-    await pool.namespace(namespace, {"memory": "200Mi"})  # the tenant's own quota lets in what asks for no memory
+    await pool.namespace(namespace, {"memory": "200Mi"})
     await pool.placed(namespace, {"r1": 1, "r2": 1})
     for name in ("a", "b"):
-        await pool.pod(namespace, name)
+        await pool.pod(namespace, name, cpu="100m", memory="50Mi")
         await pool.given(namespace, name)
-    await pool.pod(namespace, "late", cpu="100m", memory="1")
+    await pool.pod(namespace, "late", cpu="100m", memory="50Mi")
     told = await pool.meta.event("NoCluster", "late", namespace)
     assert "r1: the namespace's slices have 0 of 0.1 CPU left" in told["message"]
     freed = await pool.given(namespace, "a")
     await pool.meta.client.delete(resources.PODS, "a", namespace=namespace, grace=0)
     assert await pool.given(namespace, "late") == freed
+
+
+async def test_a_pod_that_its_cluster_finds_no_node_for_goes_to_another(pool, namespace):
+    await pool.namespace(namespace, TWO)
+    await pool.placed(namespace, {"r1": 1, "r2": 1})
+    await pool.pod(namespace, "stuck")
+    first = await pool.given(namespace, "stuck")
+    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/2 nodes"}
+    patch = {"status": {"conditions": [condition]}}
+    await pool.meta.client.patch(resources.PODS, "stuck", patch, namespace=namespace, subresource="status")
+    await pool.given(namespace, "stuck", "r2" if first == "r1" else "r1")
 
 
 async def test_a_quota_grows_and_shrinks_and_goes(pool, namespace):
@@ -84,14 +95,51 @@ async def test_a_scheduler_that_was_killed_goes_on_with_what_changed_meanwhile(p
     await pool.given(namespace, "new")
 
 
-async def test_a_short_cut_moves_nothing_and_a_lost_cluster_gives_up_its_slices_and_pods(pool, namespace):
+async def test_a_lost_cluster_gives_up_its_slices_and_pods(pool, namespace):
+    await pool.namespace(namespace, {"cpu": "400m", "memory": "400Mi"})
+    await pool.placed(namespace, {"r1": 2, "r2": 2})
+    for name in "abcd":
+        await pool.pod(namespace, name)
+    there = [name for name in "abcd" if await pool.given(namespace, name) == "r2"]
+    running = await pool.meta.client.get(resources.PODS, there[0], namespace=namespace)
+    await pool.meta.client.call(resources.PODS, running.name, "binding", body=bound(running, "n1"), namespace=namespace)
+    async with pool.without("r2"):
+        await pool.placed(namespace, {"r1": 4})
+        await pool.given(namespace, there[1], "r1")
+        await pool.meta.gone(resources.PODS, running.name, namespace)
+    told = await pool.meta.event("Evicted", running.name, namespace)
+    assert told["message"] == "its namespace has no slices in r2 any more, which is lost"
+
+
+async def test_a_short_cut_moves_nothing(pool, namespace):
+    await pool.stop()
+    await pool.start("--lost-after", "600")
     await pool.namespace(namespace, TWO)
     await pool.placed(namespace, {"r1": 1, "r2": 1})
-    for name in ("a", "b"):
-        await pool.pod(namespace, name)
-    clusters = {await pool.given(namespace, "a"): "a", await pool.given(namespace, "b"): "b"}
+    offset = pool.log.stat().st_size
     async with pool.without("r2"):
-        await pool.placed(namespace, {"r1": 2})
-        await pool.given(namespace, clusters["r2"], "r1")
-    found = await pool.meta.client.get(resources.NAMESPACES, namespace)
-    assert found.annotations[PLACEMENTS] == '{"r1":2}'
+        await pool.says("a cluster cannot be reached", after=offset)
+        await pool.quota(namespace, cpu="300m", memory="300Mi")
+        await pool.placed(namespace, {"r1": 2, "r2": 1})
+    await pool.says("a cluster can be reached", after=offset)
+    await pool.quota(namespace, cpu="400m", memory="400Mi")
+    await pool.placed(namespace, {"r1": 2, "r2": 2})
+    await pool.stop()
+
+
+async def test_a_cluster_that_leaves_gives_its_slices_away(pool, namespace):
+    await pool.namespace(namespace, TWO)
+    await pool.placed(namespace, {"r1": 1, "r2": 1})
+    await pool.add("r2", **{"hansa.dev/leaving": "true"})
+    await pool.placed(namespace, {"r1": 2})
+    await pool.add("r2", **{"hansa.dev/leaving": "false"})
+    await pool.quota(namespace, cpu="300m", memory="300Mi")
+    await pool.placed(namespace, {"r1": 2, "r2": 1})
+
+
+async def test_a_cluster_that_is_named_before_it_joins_is_used_when_it_does(pool, namespace):
+    await pool.meta.kubectl("delete", "cluster.cluster.x-k8s.io", "r2")
+    await pool.namespace(namespace, {"cpu": "8"}, slice_='{"cpu":"1"}')
+    await pool.placed(namespace, {"r1": 4})
+    await pool.add("r2")
+    await pool.placed(namespace, {"r1": 4, "r2": 4})
