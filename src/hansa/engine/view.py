@@ -122,13 +122,13 @@ class View:
         return (Key(self.name, resource, origin.namespace, origin.name),)
 
     def __iter__(self) -> Iterator[Key]:
-        """The keys of all upper objects and of all lower ones of ours."""
+        """The keys of all upper objects, and of those lower ones of ours that have none any more."""
         for resource, cache in self.upper.stores.items():
             yield from (self.key(Name(resource, place)) for place in cache)
         for cluster, lower in self.lowers.items():
             for resource, cache in lower.stores.items():
                 topics = (self.topics(cluster, resource, obj)[0] for obj in cache.find(BY_UPPER, self.upper_id))
-                yield from (topic for topic in topics if isinstance(topic, Key))
+                yield from (topic for topic in topics if isinstance(topic, Key) and self.get(topic) is None)
 
     def concerned(self, key: Key) -> list[str]:
         """The lower clusters that the key is about now: where its object should be, or is."""
