@@ -69,6 +69,9 @@ def _add_policies(group: Any) -> None:
     group.add_argument("--dns-options", default="ndots=5", metavar="NAME=VALUE,…", help="of pods (default %(default)s)")
     group.add_argument("--extra-node-labels", default="", metavar="KEYS", help="that tenants see of super nodes")
     group.add_argument("--opaque-taint-keys", default="", metavar="KEYS", help="that tenants see of super nodes")
+    group.add_argument(
+        "--nodes-linger", type=float, default=120.0, metavar="SECONDS", help="after a tenant's last pod (default 120)"
+    )
     group.add_argument("--vn-agent-port", type=int, default=10550, metavar="PORT", help="of tenants' nodes")
     group.add_argument("--schedulers", default="", metavar="NAMES", help="of the super cluster, that pods may name")
 
@@ -98,7 +101,7 @@ def read(arguments: argparse.Namespace) -> Settings:
     return Settings(
         super_cluster=Source(below or meta),
         meta=Source(meta) if meta and below and meta.absolute() != below.absolute() else None,
-        mode=ModeSettings(extra=kinds, nodes=look),
+        mode=ModeSettings(extra=kinds, nodes=look, nodes_linger=arguments.nodes_linger),
         tenants=tenants,
         name=arguments.syncer_name,
         metrics_address=arguments.metrics_addr,

@@ -38,7 +38,8 @@ async def clusters(fleet, kubectl):
 @pytest.fixture(scope="session")
 async def shared_tenants(clusters, tmp_path_factory):
     """The syncer over the clusters, for tests that leave it running."""
-    made = Tenants(clusters["super"], tmp_path_factory.mktemp("tenants"))
+    flags = ("--extra-syncing-resources", "ingress,networkpolicy", "--nodes-linger", "2")
+    made = Tenants(clusters["super"], tmp_path_factory.mktemp("tenants"), flags=flags)
     for name in NAMES:
         await made.add(name, clusters[name])
     await made.start()

@@ -1,7 +1,9 @@
 """Each kind on its way: what goes down follows and goes again, what is the super cluster's comes up."""
 
 from hansa.kube import resources
+from hansa.kube.resource import Resource
 
+BUDGETS = Resource("policy", "v1", "poddisruptionbudgets", kind="PodDisruptionBudget")
 PUBLIC = {"labels": {"tenancy.x-k8s.io/super.public": "true"}}
 
 
@@ -128,12 +130,31 @@ async def test_what_the_super_cluster_calls_public_is_in_every_tenant_and_goes_w
 
 async def test_all_else_of_a_tenant_stays_in_its_own_control_plane(tenants, blue, namespace):
     await blue.make(resources.ROLES, "r", namespace, rules=[])
-    await blue.make(resources.NETWORK_POLICIES, "n", namespace, spec={"podSelector": {}})
+    await blue.make(BUDGETS, "b", namespace, spec={"minAvailable": 1})
     await blue.make(resources.STORAGE_CLASSES, f"mine-{namespace}", provisioner="example.com/mine")
     await blue.make(resources.CONFIG_MAPS, "last", namespace, data={})
     await tenants.super.there(resources.CONFIG_MAPS, "last", blue.below(namespace))
-    for resource in (resources.ROLES, resources.NETWORK_POLICIES):
+    for resource in (resources.ROLES, BUDGETS):
         assert not (await tenants.super.client.list(resource, namespace=blue.below(namespace))).items
     assert await tenants.super.look(resources.STORAGE_CLASSES, f"mine-{namespace}") is None
     assert await blue.look(resources.STORAGE_CLASSES, f"mine-{namespace}") is not None
     await blue.client.delete(resources.STORAGE_CLASSES, f"mine-{namespace}")
+
+
+async def test_ingresses_and_network_policies_go_down_by_setting_and_name_only_the_tenants_own(
+    tenants, blue, green, namespace
+):
+    backend = {"service": {"name": "web", "port": {"number": 80}}}
+    await blue.make(resources.INGRESSES, "i", namespace, spec={"defaultBackend": backend})
+    peers = [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}}, "podSelector": {}}]
+    spec = {"podSelector": {"matchLabels": {"app": "x"}}, "ingress": [{"from": peers}]}
+    await blue.make(resources.NETWORK_POLICIES, "n", namespace, spec=spec)
+    below = await tenants.super.there(resources.INGRESSES, "i", blue.below(namespace))
+    assert below["spec"]["defaultBackend"] == backend
+    policy = await tenants.super.there(resources.NETWORK_POLICIES, "n", blue.below(namespace))
+    selector = policy["spec"]["ingress"][0]["from"][0]["namespaceSelector"]["matchLabels"]
+    chosen = (
+        await tenants.super.client.list(resources.NAMESPACES, labels=",".join(f"{k}={v}" for k, v in selector.items()))
+    ).items
+    assert [one.name for one in chosen] == [blue.below(namespace)]
+    assert await tenants.super.there(resources.NAMESPACES, green.below(namespace))

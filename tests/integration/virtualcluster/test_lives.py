@@ -9,6 +9,7 @@ import pytest
 
 from eventually import eventually
 from hansa.kube import errors, resources
+from hansa.tenancy import installing
 from league import fresh_name
 from tenant_league import Tenants, pod
 
@@ -58,6 +59,27 @@ async def test_a_virtual_cluster_that_is_deleted_takes_exactly_its_own_with_it(t
     kept = await tenants.super.there(resources.NAMESPACES, blue.below(namespace))
     assert kept["status"]["phase"] == "Active"
     assert await tenant.look(resources.PODS, "p", "default"), "the tenant's own control plane is untouched"
+
+
+async def test_virtual_clusters_of_another_meta_cluster_are_served_beside_and_never_taken_for_gone(
+    tenants, clusters, blue, tmp_path
+):
+    meta = clusters["spare"]
+    await installing.install(meta.client)
+    apart = Tenants(meta, tmp_path, flags=("--meta-cluster-kubeconfig", str(meta.cluster.kubeconfig)))
+    tenant = await apart.add("vc", meta)  # the meta cluster is its own tenant
+    apart.super = tenants.super
+    await apart.start()
+    try:
+        await tenants.super.there(resources.NAMESPACES, tenant.below("kube-system"))
+        await tenant.make(resources.CONFIG_MAPS, "c", "default", data={"a": "1"})
+        await tenants.super.there(resources.CONFIG_MAPS, "c", tenant.below())
+        await meta.kubectl("delete", "vc", "vc")
+        await tenants.super.gone(resources.NAMESPACES, tenant.below())
+        await meta.client.delete(resources.CONFIG_MAPS, "c", namespace="default")
+    finally:
+        await apart.stop()
+    assert (await tenants.super.there(resources.NAMESPACES, blue.below()))["status"]["phase"] == "Active"
 
 
 class Storm:

@@ -8,7 +8,8 @@ import pytest
 
 from eventually import eventually
 from hansa.kube import resources
-from tenant_league import pod
+from league import fresh_name
+from tenant_league import Tenants, pod
 
 TOKEN_VOLUME = "kube-api-access"
 
@@ -38,6 +39,19 @@ async def test_a_node_appears_with_the_first_pod_and_lives_as_the_super_node_doe
     assert ready["Ready"] == "True"
     lease = await blue.there(resources.LEASES, name, "kube-node-lease")
     assert lease["spec"]["leaseDurationSeconds"] == 200
+
+
+async def test_a_node_goes_with_its_lease_when_the_tenants_last_pod_there_went(tenants, clusters, tmp_path):
+    lone = Tenants(tenants.super, tmp_path)
+    tenant = await lone.add(fresh_name("vc"), clusters["spare"])
+    await tenant.make(resources.PODS, "p", "default", **pod())
+    node = (await tenant.phase("p"))["spec"]["nodeName"]
+    await tenant.there(resources.LEASES, node, "kube-node-lease")
+    await tenant.client.delete(resources.PODS, "p", namespace="default", grace=0)
+    await tenant.gone(resources.NODES, node)
+    await tenant.gone(resources.LEASES, node, "kube-node-lease")
+    await tenants.super.kubectl("delete", "vc", next(iter(lone.tenants)))
+    await tenants.super.gone(resources.NAMESPACES, tenant.below())
 
 
 async def test_a_pod_goes_below_when_it_goes_above_with_its_grace(tenants, blue, namespace):
