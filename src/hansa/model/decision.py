@@ -157,18 +157,20 @@ def _above(view: _View) -> Iterator[Action]:
         return
     for cluster in sorted(c for c, grade in view.placed.items() if grade is Grade.CHOSEN):
         lower = view.pair.lowers.get(cluster)
-        if view.sides[cluster] is _Standing.UNSEEN:
-            return  # one of several speaks: another one would contradict it
         if view.sides[cluster] is _Standing.OURS and isinstance(lower, Object) and not view.is_over(lower):
             yield from _told(view, view.upper, lower, view.pair.links[cluster])
-            return
+        elif view.sides[cluster] is not _Standing.UNSEEN:
+            continue
+        if not view.rule.all_tell:
+            return  # one of several speaks, also while it is unseen: another one would contradict it
 
 
 def _told(view: _View, upper: Object, lower: Object, link: Link) -> Iterator[Action]:
     """What one lower object tells: first where it runs, because nobody believes the status of a pod without a node."""
     home = view.pair.key.cluster
-    node = "" if upper.is_leaving else view.rule.binds(lower)
-    if node and not placement.node_of(upper):
+    below = "" if upper.is_leaving else view.rule.binds(lower)
+    if below and not placement.node_of(upper):
+        node = view.mode.upper_node(below, link)
         if link.around.upper(resources.NODES, Place("", node)) is None:
             yield Wait(f"node {node} is not in {home} yet", until=Key(home, resources.NODES, "", node))
             return

@@ -58,6 +58,10 @@ def _as_it_is(message: str, _link: Link) -> str:
     return message
 
 
+def _same_name(node: str, _link: Link) -> str:
+    return node
+
+
 def _no_status(_obj: Object) -> None:
     return None
 
@@ -100,6 +104,8 @@ class Rule:
     refused: Callable[[Object, str], Iterable[Part]] = _no_word
     # The node that a lower pod runs on: its upper pod, if it has none, is bound to the upper node of that name.
     binds: Callable[[Object], str] = _no_node
+    # Every lower object tells its part, where otherwise one of several speaks for all.
+    all_tell: bool = False
     # What of its status goes down: what nobody below would fill in. Asked of both sides, to see a difference.
     status_down: Callable[[Object], Mapping[str, Any] | None] = _no_status
 
@@ -137,6 +143,8 @@ class Mode:
     echoes: bool = True
     # … and how their messages read there.
     retold: Callable[[str, Link], str] = _as_it_is
+    # The upper node that stands for a lower one, by their names.
+    upper_node: Callable[[str, Link], str] = _same_name
 
     def desired(self, upper: Object, key: Key, link: Link) -> Object:
         """The lower object as it should be: every step of the way down, the lower name, then the mark.

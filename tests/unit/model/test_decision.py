@@ -209,6 +209,17 @@ def test_one_of_several_copies_speaks_and_no_other_while_it_cannot_be_seen() -> 
     assert decided(upper(), {"a": stranger(), "b": second}, both, of=ACCOUNTS) == ["patch u1/status in up"]
 
 
+def test_where_all_tell_each_copy_that_is_seen_does() -> None:
+    several = Mode(name="test", rules={SETTINGS: replace(RULES[SETTINGS], all_tell=True)})
+    both = {"a": Grade.CHOSEN, "b": Grade.CHOSEN}
+    for below, lines in (
+        ({"a": lower(), "b": lower()}, ["patch u1/status in up"] * 2),
+        ({"a": Unknown("it is away"), "b": lower()}, ["wait", "patch u1/status in up"]),
+    ):
+        pair = Pair(Key("up", SETTINGS, "shop", "web"), upper(), LINKS, below, both)
+        assert [_line(action) for action in decision.decide(pair, several).actions] == lines
+
+
 def test_copies_that_hold_data_stay_until_the_upper_object_goes() -> None:
     there = {"b": lower(status={})}
     assert decided(upper(), there, {}, of=CLAIMS) == []
@@ -263,6 +274,12 @@ def test_a_pod_is_bound_to_its_lower_ones_node_before_its_status_comes() -> None
     assert decided(upper(), {"a": _on("n1", lower())}, of=ROBOTS) == ["bind u1 to n1"]
     assert decided(_on("n1", upper()), {"a": _on("n1", lower())}, of=ROBOTS) == ["patch u1/status in up"]
     assert decided(upper(), {"a": lower()}, of=ROBOTS) == ["patch u1/status in up"]
+
+
+def test_a_pod_is_bound_to_the_upper_node_that_stands_for_its_lower_ones() -> None:
+    renamed = Mode(name="test", rules=RULES, upper_node=lambda node, link: f"{node}1" if link.lower == "a" else "")
+    pair = Pair(Key("up", ROBOTS, "shop", "web"), upper(), LINKS, {"a": _on("n", lower())}, HERE)
+    assert [_line(action) for action in decision.decide(pair, renamed).actions] == ["bind u1 to n1"]
 
 
 def test_a_binding_waits_for_its_node_and_what_leaves_is_not_bound() -> None:
