@@ -1,25 +1,39 @@
-"""An HTTP proxy between a client and an API server whose connections can be cut, or frozen as a dead network does."""
+"""An HTTP proxy to an API server whose connections can be counted, cut, or frozen as a dead network does."""
 
 import asyncio
 import contextlib
+import random
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from pathlib import Path
+
+import yaml
 
 
 @dataclass(slots=True)
 class Proxy:
-    """A CONNECT proxy on loopback."""
+    """A CONNECT proxy on loopback. While it `is_away` it takes connections and says nothing."""
 
     url: str = ""
     heads: list[bytes] = field(default_factory=list)  # what clients asked for, one for each connection
-    flows: set[asyncio.Task[None]] = field(default_factory=set)
+    flows: dict[asyncio.Task[None], asyncio.StreamWriter] = field(default_factory=dict)
     moving: asyncio.Event = field(default_factory=asyncio.Event)
+    cuts: int = 0
+    is_away: bool = False
 
-    async def cut(self) -> None:
-        """End all connections; new ones are served."""
-        for task in list(self.flows):
+    @property
+    def connections(self) -> int:
+        """How many connections are open."""
+        return len(self.flows)
+
+    async def cut(self, share: float = 1.0, chance: random.Random | None = None) -> None:
+        """Reset all connections, or about a share of them, without a goodbye; new ones are served."""
+        doomed = [task for task in self.flows if chance is None or chance.random() < share]
+        self.cuts += len(doomed)
+        for task in doomed:
+            self.flows[task].transport.abort()
             task.cancel()
-        await asyncio.gather(*self.flows, return_exceptions=True)
+        await asyncio.gather(*doomed, return_exceptions=True)
 
     def freeze(self) -> None:
         """Take no more bytes from either side, and tell nobody."""
@@ -28,17 +42,26 @@ class Proxy:
     def thaw(self) -> None:
         self.moving.set()
 
+    def kubeconfig(self, original: Path, folder: Path) -> Path:
+        """A kubeconfig that leads through the proxy."""
+        config = yaml.safe_load(original.read_text())
+        config["clusters"][0]["cluster"]["proxy-url"] = self.url
+        path = folder / "through-the-proxy"
+        path.write_text(yaml.safe_dump(config))
+        return path
+
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
-        self.flows.add(task)
+        self.flows[task] = writer
         try:
-            await self._serve(reader, writer)
+            if not self.is_away:
+                await self._serve(reader, writer)
         except (OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
             pass  # an end like any other
         finally:
             writer.close()
-            self.flows.discard(task)
+            self.flows.pop(task)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = await reader.readuntil(b"\r\n\r\n")

@@ -5,13 +5,13 @@ import contextlib
 
 import pytest
 
-from cutting import proxy
 from eventually import eventually
 from hansa.control import events
 from hansa.control.events import Kind, Subject
 from hansa.kube import objects, resources
 from hansa.kube.client import Client
 from hansa.kube.credentials import kubeconfig
+from kube_proxy import running_proxy
 from machinery import Machine
 
 
@@ -98,8 +98,8 @@ async def test_a_server_that_is_away_blocks_nobody_and_the_newest_count_is_writt
     cluster, client, subject, tmp_path
 ):
     async with (
-        proxy(cluster.kubeconfig, tmp_path) as (carrier, path),
-        Client(kubeconfig.from_files(path), user_agent="tester") as proxied,
+        running_proxy() as carrier,
+        Client(kubeconfig.from_files(carrier.kubeconfig(cluster.kubeconfig, tmp_path)), user_agent="tester") as proxied,
         recording(proxied, most=5) as (recorder, machine),
     ):
         carrier.is_away = True

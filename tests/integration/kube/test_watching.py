@@ -104,18 +104,11 @@ async def listening(
                 await task
 
 
-def through(proxy: Proxy, cluster: Cluster, folder: Path) -> Path:
-    """A kubeconfig of the cluster that leads through the proxy."""
-    config = yaml.safe_load(cluster.kubeconfig.read_text())
-    config["clusters"][0]["cluster"]["proxy-url"] = proxy.url
-    return write(folder / "config", config)
-
-
 @pytest.fixture
 async def proxied(cluster: Cluster, tmp_path: Path) -> AsyncIterator[tuple[Client, Proxy]]:
     """A client of the shared cluster, and the proxy that its connections go through."""
     async with running_proxy() as proxy:
-        config = through(proxy, cluster, tmp_path)
+        config = proxy.kubeconfig(cluster.kubeconfig, tmp_path)
         async with Client(kubeconfig.from_files(config), user_agent="hansa-test", deadline=5) as client:
             yield client, proxy
 
@@ -271,7 +264,8 @@ async def test_a_compacted_history_leads_to_exactly_the_differences(
 ) -> None:
     cluster = await fresh_cluster()
     async with running_proxy() as proxy, cluster.client("hansa-test") as client:
-        cut_off = Client(kubeconfig.from_files(through(proxy, cluster, tmp_path)), user_agent="hansa-test", deadline=5)
+        config = proxy.kubeconfig(cluster.kubeconfig, tmp_path)
+        cut_off = Client(kubeconfig.from_files(config), user_agent="hansa-test", deadline=5)
         async with cut_off, listening(cut_off, "default") as listener:
             for name in ("stays", "changes", "goes"):
                 await client.create(CONFIG_MAPS, config_map(name, "default"))
@@ -285,7 +279,7 @@ async def test_a_compacted_history_leads_to_exactly_the_differences(
             await compact(cluster, int(came.version))
             await killed(cluster)  # its own memory of the history goes with it
             [cluster] = await fleet.up([cluster.record.spec])
-            through(proxy, cluster, tmp_path)  # it may have another port now
+            proxy.kubeconfig(cluster.kubeconfig, tmp_path)  # it may have another port now
             proxy.thaw()
             await listener.until(listener.knows("stays", "changes", "came"))
             assert listener.restarts > 1
