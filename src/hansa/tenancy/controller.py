@@ -3,6 +3,7 @@
 What fails is told in the status and tried again for ever; what runs meanwhile is left as it is.
 """
 
+import asyncio
 import contextlib
 import logging
 import random as randomness
@@ -75,6 +76,7 @@ class VirtualClusters:
             deadline=deadline,
         )
         self._vcs: store.Store | None = None
+        self._making: dict[Key, asyncio.Task[Ready | Progress]] = {}
         self._audit = Audit(self._keys, self._queue.add, period=AUDIT_SECONDS, clock=clock)
         self._times = metrics.histogram(
             "hansa_tenant_seconds",
@@ -93,7 +95,7 @@ class VirtualClusters:
         ):
             self._vcs.index("version", _version_of)
             ends = (
-                self._vcs.listen(self._queue.add, table.own_key),
+                self._vcs.listen(self._look, table.own_key),
                 versions.listen(self._wake_users, lambda version: [version.name]),
             )
             try:
@@ -153,13 +155,38 @@ class VirtualClusters:
         if is_upgrade and vc.status.phase != Phase.UPDATING:
             message = f"brings the control plane to ClusterVersion {choice.version.name}"
             return self._again(await self._tell(vc, status.working(vc, message, is_upgrade=True)))
-        match await tenant.ensure(choice, vc.service_cidr):
+        match await self._make(tenant, choice, vc.service_cidr):
+            case None:
+                return controller.After(0.0)
             case Progress(reason, after):
                 await self._tell(vc, status.working(vc, reason, is_upgrade=is_upgrade))
                 return controller.After(after)
             case Ready():
                 await self._running(tenant, choice)
         return controller.Done()
+
+    def _look(self, key: Key) -> None:
+        """Have one looked at; what is being made for one that leaves by now is given up."""
+        found = self._vcs.get(key) if self._vcs else None
+        if (found is None or found.is_leaving) and (making := self._making.get(key)):
+            making.cancel()
+        self._queue.add(key)
+
+    async def _make(self, tenant: Tenant, choice: Choice, services: Network) -> Ready | Progress | None:
+        """What the provisioner says; None if it was stopped, because the VirtualCluster leaves."""
+        key = tenant.vc.key
+        making = self._making[key] = asyncio.ensure_future(tenant.ensure(choice, services))
+        try:
+            return await making
+        except asyncio.CancelledError:
+            current = asyncio.current_task()
+            if current is None or current.cancelling():
+                making.cancel()
+                await asyncio.wait([making])
+                raise
+            return None
+        finally:
+            del self._making[key]
 
     async def _begin(self, vc: VirtualCluster) -> Object | None:
         """The first words about a new one, and its range of service addresses, which nobody else may get."""

@@ -41,7 +41,9 @@ def choose(vc: VirtualCluster, live: ClusterVersion | None, kept: ClusterVersion
         return Choice(kept, is_new=False, missing=missing)
     if kept is None or kept.name != name:
         return Choice(live, is_new=True)
-    is_asked = vc.object.labels.get(keys.READY_FOR_UPGRADE) == "true"
+    # What never ran has nothing to lose: a version that was mended is taken at once.
+    has_run = keys.VERSION_APPLIED in vc.object.labels
+    is_asked = not has_run or vc.object.labels.get(keys.READY_FOR_UPGRADE) == "true"
     return Choice(live, is_new=True) if is_asked and live.version != kept.version else Choice(kept, is_new=False)
 
 

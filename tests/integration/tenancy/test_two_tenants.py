@@ -128,6 +128,22 @@ async def test_a_missing_version_is_told_and_heals_when_it_comes(manager, home):
     await manager.delete(vc)
 
 
+async def test_a_version_that_does_not_start_is_told_heals_when_it_is_mended_and_can_be_deleted_meanwhile(
+    manager, home
+):
+    broken = virtual_clusters.cluster_version("broken", apiserver=["--max-requests-inflight=many"])
+    broken = await manager.meta.create(CLUSTER_VERSIONS, broken)
+    doomed, healed = [await manager.create(name, home, clusterVersionName="broken") for name in ("doomed", "healed")]
+    for vc in (doomed, healed):
+        told = await manager.phase(vc.key, "Pending", reason="TenantControlPlaneError")
+        assert "max-requests-inflight" in told.condition(ConditionType.READY).message
+    await manager.delete(doomed)
+    mended = virtual_clusters.cluster_version("broken").with_metadata(resource_version=broken.version)
+    await manager.meta.update(CLUSTER_VERSIONS, mended)
+    await manager.delete(await manager.phase(healed.key))
+    await manager.meta.delete(CLUSTER_VERSIONS, "broken")
+
+
 async def test_a_namespace_of_somebody_else_is_never_touched(manager, home):
     await manager.stop()
     made = await manager.create("squatted", home)

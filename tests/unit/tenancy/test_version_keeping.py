@@ -7,9 +7,10 @@ from hansa.tenancy import api, version_keeping
 from hansa.tenancy.version_keeping import MissingVersion
 
 
-def a_vc(version="cv", *, asks=False):
+def a_vc(version="cv", *, asks=False, has_run=True):
     made = virtual_clusters.virtual_cluster("vc", "ns", clusterVersionName=version)
     labels = {"tenancy.x-k8s.io/ready-for-upgrade": "true"} if asks else {}
+    labels |= {"tenancy.x-k8s.io/cluster-version-applied": "1"} if has_run else {}
     return api.virtual_cluster(made.with_metadata(labels=labels))
 
 
@@ -26,6 +27,11 @@ def test_a_version_that_changed_waits_for_the_label():
     assert version_keeping.choose(a_vc(), new, old).version is old
     chosen = version_keeping.choose(a_vc(asks=True), new, old)
     assert (chosen.version, chosen.is_new) == (new, True)
+
+
+def test_a_version_that_was_mended_is_taken_at_once_where_it_never_ran():
+    chosen = version_keeping.choose(a_vc(has_run=False), a_version(version="2"), a_version())
+    assert (chosen.version.version, chosen.is_new) == ("2", True)
 
 
 def test_the_label_alone_changes_nothing():

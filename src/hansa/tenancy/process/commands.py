@@ -165,10 +165,12 @@ APISERVER_DEFAULTS = {
     "kubelet-preferred-address-types": "InternalIP",
     # No kube-proxy runs beside an API server, so it must find the pods behind a service itself.
     "enable-aggregator-routing": "true",
-    "enable-priority-and-fairness": "false",
     "profiling": "false",
 }
 CONTROLLER_DEFAULTS = {
     "use-service-account-credentials": "true",
+    # At its start each controller asks for an account and a token: stock limits make a tenant wait seconds for them.
+    "kube-api-qps": "100",
+    "kube-api-burst": "200",
     "profiling": "false",
 }
