@@ -15,6 +15,7 @@ from hansa.local import Cluster
 from programs import Hansa, Kubectl, Refused
 
 AGENT = "hansa-virtual-node"
+PATIENCE = 90.0  # seconds: a busy machine takes long for everything
 
 
 @dataclass
@@ -100,7 +101,7 @@ class League:
 
     async def ready(self) -> None:
         """Wait until all virtual nodes are Ready."""
-        await eventually(self._nodes_are_ready, within=60)
+        await eventually(self._nodes_are_ready, within=PATIENCE)
 
     async def _nodes_are_ready(self) -> bool:
         if self.program is None or self.program.has_ended:
@@ -125,7 +126,7 @@ class League:
             await self.program.ended()
             self.program = None
 
-    async def phase(self, namespace: str, pod: str, phase: str = "Running", *, within: float = 30.0) -> Any:
+    async def phase(self, namespace: str, pod: str, phase: str = "Running", *, within: float = PATIENCE) -> Any:
         """Wait until a pod above is in a phase; the pod."""
 
         async def look() -> Any:
@@ -136,7 +137,7 @@ class League:
 
         return await eventually(look, within=within)
 
-    async def gone(self, member: Member, *what: str, namespace: str = "", within: float = 30.0) -> None:
+    async def gone(self, member: Member, *what: str, namespace: str = "", within: float = PATIENCE) -> None:
         """Wait until an object is not there any more."""
 
         async def look() -> bool:
@@ -145,7 +146,7 @@ class League:
 
         await eventually(look, within=within)
 
-    async def there(self, member: Member, *what: str, namespace: str = "", within: float = 30.0) -> Any:
+    async def there(self, member: Member, *what: str, namespace: str = "", within: float = PATIENCE) -> Any:
         """Wait until an object is there."""
 
         async def look() -> Any:

@@ -1,10 +1,13 @@
 """The league of these tests: hansa above, hamburg and lubeck below, with one `hansa virtual-node` for both."""
 
+from pathlib import Path
+
 import pytest
 
 from hansa.local import ClusterSpec, NodeShape, ports
 from league import League, fresh_name, member
 
+HERE = Path(__file__).parent
 FLUSH = {"kube-apiserver": ("--audit-log-batch-max-wait=200ms",)}
 
 
@@ -45,6 +48,13 @@ async def league(shared_league, request):
     yield shared_league
     if getattr(request.node, "has_failed", False):
         print(shared_league.log.read_bytes()[offset:].decode()[-8000:])  # noqa: T201
+
+
+def pytest_collection_modifyitems(items):
+    """Whole systems take their time on a busy machine."""
+    for item in items:
+        if HERE in item.path.parents and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(400))
 
 
 @pytest.hookimpl(wrapper=True)

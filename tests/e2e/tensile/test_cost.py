@@ -15,10 +15,10 @@ async def test_after_the_caches_are_warm_nothing_is_listed_or_read_and_a_pod_tak
     members = [league.upper, *league.lowers.values()]
     warm = deployment("warm", 2)
     await kube("-n", upper_namespace, "apply", "-f", "-", stdin=json.dumps(warm))
-    await kube("-n", upper_namespace, "rollout", "status", "deployment/warm", "--timeout", "60s")
+    await kube("-n", upper_namespace, "rollout", "status", "deployment/warm", "--timeout", "120s")
     before = {member.name: len(await flushed(member)) for member in members}
     await kube("-n", upper_namespace, "apply", "-f", "-", stdin=json.dumps(deployment("web", PODS)))
-    await kube("-n", upper_namespace, "rollout", "status", "deployment/web", "--timeout", "60s")
+    await kube("-n", upper_namespace, "rollout", "status", "deployment/web", "--timeout", "120s")
     await kube("-n", upper_namespace, "delete", "deployment", "web")
 
     async def all_gone():

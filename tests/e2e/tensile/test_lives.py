@@ -126,7 +126,7 @@ async def test_a_deleted_pod_goes_below_with_the_same_grace_and_then_above(leagu
 async def test_a_lost_lower_pod_is_replaced_by_its_controller(league, upper_namespace):
     kube = league.upper.kubectl
     await kube("-n", upper_namespace, "apply", "-f", "-", stdin=json.dumps(deployment("web", 2, on="hamburg")))
-    await kube("-n", upper_namespace, "rollout", "status", "deployment/web", "--timeout", "60s")
+    await kube("-n", upper_namespace, "rollout", "status", "deployment/web", "--timeout", "120s")
     lost = (await league.upper.all("pods", namespace=upper_namespace))[0]["metadata"]
     await league.lowers["hamburg"].kubectl("-n", upper_namespace, "delete", "pod", lost["name"], "--wait=false")
 
@@ -157,7 +157,7 @@ async def test_a_finished_pod_never_runs_again(league, upper_namespace):
     }
     await league.upper.kubectl("-n", upper_namespace, "apply", "-f", "-", stdin=json.dumps(job))
     await finish(league, upper_namespace)
-    await league.upper.kubectl("-n", upper_namespace, "wait", "job/once", "--for=condition=Complete", "--timeout=60s")
+    await league.upper.kubectl("-n", upper_namespace, "wait", "job/once", "--for=condition=Complete", "--timeout=120s")
     [done] = await league.upper.all("pods", namespace=upper_namespace)
     name = done["metadata"]["name"]
     await hamburg.kubectl("-n", upper_namespace, "delete", "pod", name)

@@ -56,7 +56,7 @@ async def test_a_frozen_lower_cluster_shows_on_its_node_and_delays_no_other(leag
 async def test_pods_stay_through_an_outage_and_go_on_after_it(league, upper_namespace):
     kube, hamburg = league.upper.kubectl, league.lowers["hamburg"]
     await kube("-n", upper_namespace, "apply", "-f", "-", stdin=json.dumps(deployment("web", 3, on="hamburg")))
-    await kube("-n", upper_namespace, "rollout", "status", "deployment/web", "--timeout", "60s")
+    await kube("-n", upper_namespace, "rollout", "status", "deployment/web", "--timeout", "120s")
     before = {one["metadata"]["uid"] for one in await league.upper.all("pods", namespace=upper_namespace)}
     server = hamburg.cluster.process("kube-apiserver")
     server.signal(signal.SIGSTOP)
@@ -71,7 +71,7 @@ async def test_pods_stay_through_an_outage_and_go_on_after_it(league, upper_name
         server.signal(signal.SIGCONT)
     await league.ready()
     await league.gone(league.upper, "pod", doomed["metadata"]["name"], namespace=upper_namespace)
-    await kube("-n", upper_namespace, "rollout", "status", "deployment/web", "--timeout", "60s")
+    await kube("-n", upper_namespace, "rollout", "status", "deployment/web", "--timeout", "120s")
     after = {one["metadata"]["uid"] for one in await league.upper.all("pods", namespace=upper_namespace)}
     assert before - {doomed["metadata"]["uid"]} <= after
 

@@ -10,7 +10,7 @@ from league import TOLERATION, condition, container, deployment, fresh_name, nam
 async def test_a_deployment_runs_in_the_lower_clusters(league, upper_namespace):
     kube = league.upper.kubectl
     await kube("-n", upper_namespace, "apply", "-f", "-", stdin=json.dumps(deployment("web", 6)))
-    await kube("-n", upper_namespace, "rollout", "status", "deployment/web", "--timeout", "60s")
+    await kube("-n", upper_namespace, "rollout", "status", "deployment/web", "--timeout", "120s")
     above = {one["metadata"]["name"]: one for one in await league.upper.all("pods", namespace=upper_namespace)}
     below = {
         one["metadata"]["name"]: (name, one)
@@ -138,6 +138,61 @@ async def test_what_a_quota_refuses_is_told_and_comes_when_there_is_room(league,
 async def _enforced(member, namespace):
     quota = await member.find("quota", "none", namespace=namespace)
     return "pods" in quota.get("status", {}).get("hard", {})
+
+
+async def test_what_admission_below_refuses_is_told_and_comes_when_it_may(league, upper_namespace):
+    lubeck, name = league.lowers["lubeck"], fresh_name("closed")
+    here = {"matchLabels": {"kubernetes.io/metadata.name": upper_namespace}}
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
+    policy = {"matchConstraints": {"namespaceSelector": here, "resourceRules": [rule]}}
+    policy["validations"] = [{"expression": "false", "message": "closed today"}]
+    binding = {"policyName": name, "validationActions": ["Deny"]}
+    for kind, spec in (("ValidatingAdmissionPolicy", policy), ("ValidatingAdmissionPolicyBinding", binding)):
+        head = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": name}}
+        await lubeck.kubectl.apply({**head, "spec": spec})
+    await lubeck.kubectl("create", "namespace", upper_namespace)
+    await eventually(lambda: _is_closed(lubeck, upper_namespace))
+    await league.upper.kubectl("-n", upper_namespace, "create", "-f", "-", stdin=json.dumps(pod("p", on="lubeck")))
+
+    async def told():
+        events = await league.upper.all("events", namespace=upper_namespace)
+        return [one for one in events if one["type"] == "Warning" and "closed today" in one["message"]]
+
+    await eventually(told)
+    await lubeck.kubectl("delete", "validatingadmissionpolicybinding,validatingadmissionpolicy", name)
+    await league.phase(upper_namespace, "p", within=180)  # nothing tells us, so it is tried again once a minute
+
+
+async def _is_closed(member, namespace):
+    """A policy holds a moment after it is made."""
+    try:
+        await member.kubectl("-n", namespace, "run", "try", "--image=x", "--dry-run=server")
+    except programs.Refused as error:
+        return "closed today" in str(error)
+    return False
+
+
+async def test_pods_of_excluded_namespaces_stay_above(league, upper_namespace, tmp_path):
+    await league.stop()
+    hamburg, excluded = league.lowers["hamburg"], fresh_name("excluded")
+    await league.upper.kubectl("create", "namespace", excluded)
+    flags = ["--nodename", "vn-excluding", "--kubeconfig", str(league.upper.cluster.kubeconfig)]
+    flags += [
+        "--client-kubeconfig",
+        str(hamburg.cluster.kubeconfig),
+        "--excluded-namespaces",
+        f"kube-system,{excluded}",
+    ]
+    made = json.dumps(pod("p", nodeName="vn-excluding"))
+    async with programs.hansa("virtual-node", *flags, log=tmp_path / "log"):
+        for namespace in (excluded, "kube-system", upper_namespace):
+            await league.upper.kubectl("-n", namespace, "create", "-f", "-", stdin=made)
+        await league.phase(upper_namespace, "p")
+        for namespace in (excluded, "kube-system"):
+            assert await hamburg.find("pod", "p", namespace=namespace) is None
+            await league.upper.kubectl("-n", namespace, "delete", "pod", "p", "--force", "--grace-period=0")
+        await league.upper.kubectl("-n", upper_namespace, "delete", "pod", "p")
+    await league.upper.kubectl("delete", "node/vn-excluding", f"namespace/{excluded}", "--wait=false")
 
 
 async def test_two_upper_clusters_share_a_lower_one(league, upper_namespace, tmp_path):

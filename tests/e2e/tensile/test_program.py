@@ -83,7 +83,7 @@ async def test_a_node_is_made_again_when_somebody_deletes_it(league):
 async def test_it_ends_at_once_when_it_is_told_to_and_leaves_its_nodes_and_pods(league, upper_namespace):
     await league.upper.kubectl("-n", upper_namespace, "create", "-f", "-", stdin=json.dumps(pod("p", on="hamburg")))
     await league.phase(upper_namespace, "p")
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):  # less than the grace that it has
         await league.stop()
     assert await league.upper.find("node", "vn-hamburg")
     assert await league.lowers["hamburg"].find("pod", "p", namespace=upper_namespace)
@@ -106,7 +106,7 @@ async def test_of_two_that_elect_one_works_and_the_other_takes_over(league, uppe
         leader.kill()
         made = pod("p", nodeName=name)
         await lubeck.kubectl("-n", upper_namespace, "create", "-f", "-", stdin=json.dumps(made))
-        wait = ("wait", "pod/p", "--for=jsonpath={.status.phase}=Running", "--timeout=60s")
+        wait = ("wait", "pod/p", "--for=jsonpath={.status.phase}=Running", "--timeout=120s")
         await lubeck.kubectl("-n", upper_namespace, *wait)
         await lubeck.kubectl("-n", upper_namespace, "delete", "pod", "p")
     await lubeck.kubectl("delete", "node", name)
