@@ -74,7 +74,7 @@ async def crash_at_random(league, chance, crashes):
         await league.start()
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 async def test_after_500_operations_and_many_crashes_both_sides_agree_and_nothing_foreign_is_touched(
     league, upper_namespace
 ):

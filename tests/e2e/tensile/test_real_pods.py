@@ -11,7 +11,7 @@ from hansa.local.machines import images
 from league import League, container, fresh_name, member, pod
 from programs import Refused
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(600)
 
 
 @pytest.fixture(scope="module")

@@ -92,7 +92,7 @@ async def accounts(league, tmp_path):
     await league.upper.kubectl("delete", "node", "vn-least", "--ignore-not-found")
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 async def test_a_virtual_node_needs_exactly_the_rights_of_the_manifests(league, upper_namespace, accounts, tmp_path):
     above, below = accounts
     flags = [
