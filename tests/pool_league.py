@@ -99,6 +99,18 @@ class Pool:
 
         await eventually(look, within=WITHIN)
 
+    async def placed_somehow(self, namespace: str) -> dict[str, int]:
+        """Wait until a namespace has all of its slices; where they are."""
+
+        async def look() -> dict[str, int]:
+            self._assert_running()
+            found = await self.meta.client.get(resources.NAMESPACES, namespace)
+            conditions = {one["type"]: one["status"] for one in found.status.get("conditions", ())}
+            assert conditions.get("Placed") == "True", f"{namespace} is not placed: {found.to_dict()}"
+            return dict(json.loads(found.annotations[PLACEMENTS]))
+
+        return await eventually(look, within=WITHIN)
+
     async def edit(self, namespace: str, placements: dict[str, int] | None) -> None:
         """Write placements by hand."""
         text = None if placements is None else json.dumps(placements)

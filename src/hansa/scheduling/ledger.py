@@ -15,6 +15,10 @@ class Ledger:
     """The books of one pool."""
 
     def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget everything."""
         self.pool = Pool()
         self._seats = Seats()
         self._unwritten: set[Spot] = set()  # pods whose cluster was chosen, and is not written yet

@@ -83,18 +83,19 @@ class PodScheduler:
     async def _place(self, spot: Spot, upper: Upper, pod: objects.Object, given: str) -> controller.Outcome:
         below: Namespaces = lambda namespace: self._below(spot.upper, namespace)  # noqa: E731 - a name for the type
         ask = asks.of_pod(pod, below)
+        avoided = self._avoided(spot, pod)
         verdict = pod_choice.choose(
             ask,
             self._ledger.holding(spot.space),
             used=self._ledger.used(spot.space, besides=spot),
             views=self._landscape.views(),
-            avoided=self._avoided(spot, pod),
+            avoided=avoided,
         )
         if verdict.best is None:
             self.waiting.add(spot)
             why = str(verdict) if verdict.refusals else "its namespace has no slices: give it a quota"
             upper.recorder.record(Subject.of(pod), "NoCluster", why, kind=Kind.WARNING)
-            return controller.Done()
+            return controller.After(AVOIDED) if avoided else controller.Done()
         if verdict.best.cluster != given:
             await self._give(spot, upper, pod, ask, verdict.best)
         self.waiting.discard(spot)
@@ -124,7 +125,7 @@ class PodScheduler:
             self._ledger.settle(spot, upper.pods.get(spot.key))
         trial = self._trials.setdefault(spot, _Trial(pod.uid, 0.0))
         trial.since = self._clock.now()
-        upper.recorder.record(Subject.of(pod), "Scheduled", f"it runs in super cluster {fit.cluster}")
+        upper.recorder.record(Subject.of(pod), "Scheduled", f"it was given cluster {fit.cluster}")
 
     async def _evict(self, upper: Upper, pod: objects.Object, given: str) -> None:
         """The namespace left the cluster that the pod is bound in."""

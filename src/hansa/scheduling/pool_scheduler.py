@@ -72,19 +72,23 @@ class PoolScheduler:
         self._begun = asyncio.Event()
 
     async def run(self) -> None:
-        """Schedule until drained."""
+        """Schedule until drained. Begun again, it knows nothing and hears everybody anew."""
+        self._begun.clear()
+        self._ledger.clear()
         end = self._landscape.listen(self._land_changed)
-        following = asyncio.create_task(self._uppers.run(), name="follow uppers")
-        beginning = asyncio.create_task(self._begin(), name="begin to schedule")
         try:
             async with asyncio.TaskGroup() as group:
-                for one in self._controllers:
-                    group.create_task(one.run())
+                others = [group.create_task(self._uppers.run()), group.create_task(self._begin())]
+                async with asyncio.TaskGroup() as workers:
+                    for one in self._controllers:
+                        workers.create_task(one.run())
+                for other in others:
+                    other.cancel()
         finally:
             end()
             if self._timer is not None:
                 self._timer.cancel()
-            await tasks.cancel(following, beginning)
+                self._timer = None
 
     async def ready(self) -> None:
         """Wait until enough is known to schedule."""
@@ -102,7 +106,7 @@ class PoolScheduler:
     def pod_changed(self, spot: Spot) -> None:
         """A pod is another, or gone."""
         upper = self._uppers.get(spot.upper)
-        if upper is not None and self._ledger.observe(spot, upper.pods.get(spot.key)):
+        if self._ledger.observe(spot, None if upper is None else upper.pods.get(spot.key)):
             self._wake_waiting(spot.space)
         self._spots.add(spot)
 

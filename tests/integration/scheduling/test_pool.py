@@ -1,5 +1,8 @@
 """The schedulers of a pool on real clusters: slices of namespaces, clusters of pods, and what goes wrong."""
 
+import random
+from collections import Counter
+
 from hansa.kube import resources
 from hansa.scheduling.uppers import QUOTAS
 from pool_league import bound
@@ -143,3 +146,26 @@ async def test_a_cluster_that_is_named_before_it_joins_is_used_when_it_does(pool
     await pool.placed(namespace, {"r1": 4})
     await pool.add("r2")
     await pool.placed(namespace, {"r1": 4, "r2": 4})
+
+
+async def test_a_scheduler_that_is_killed_again_and_again_gives_nothing_twice(pool, namespace):
+    chance, spaces = random.Random(5), [f"{namespace}-{number}" for number in range(5)]
+    for space in spaces:
+        await pool.kill()
+        await pool.start()
+        await pool.namespace(space, {"cpu": chance.choice(("1", "1500m"))}, slice_='{"cpu":"500m"}')
+        await pool.pod(space, "a", cpu="500m")
+        await pool.pod(space, "b", cpu="500m")
+        if chance.random() < 0.5:  # else it is killed while it begins
+            await pool.placed_somehow(space)
+    await pool.kill()
+    await pool.start()
+    held = Counter()
+    for space in spaces:
+        placements = await pool.placed_somehow(space)
+        held.update(placements)
+        given = Counter([await pool.given(space, name) for name in "ab"])
+        assert all(number <= placements[cluster] for cluster, number in given.items()), "pods are within their slices"
+    assert all(number <= 8 for number in held.values()), f"each cluster has 4 CPU, and {held} is more"
+    for space in spaces:
+        await pool.meta.kubectl("delete", "namespace", space, "--wait=false")
