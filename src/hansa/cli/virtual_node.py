@@ -13,6 +13,10 @@ from hansa.modes import tensile_file, tensile_settings
 from hansa.modes.tensile_settings import IGNORED_LABELS, PROVIDER, Controllers, InvalidSettings, Lower, Settings
 
 DEFAULT_NODE = "virtual-kubelet"
+ONE_LOWER = (  # the flags in whose place the words of a file stand
+    *("nodename", "kubeconfig", "client_kubeconfig", "disable_taint", "enable_controllers", "ignore_labels"),
+    *("upper_address", "excluded_namespaces", "system_services"),
+)
 EXAMPLES = """\
 examples:
   hansa virtual-node --nodename vn1 --kubeconfig upper.kubeconfig --client-kubeconfig lower.kubeconfig
@@ -56,15 +60,13 @@ def _add_one_lower(group: Any) -> None:
     group.add_argument(
         "--enable-controllers",
         "--enableControllers",
-        default=names,
         metavar="NAMES",
         help=f"what travels besides pods (default {names})",
     )
     group.add_argument(
         "--ignore-labels",
-        default=",".join(IGNORED_LABELS),
         metavar="KEYS",
-        help="labels of pods that the lower cluster must not see (default %(default)s)",
+        help=f"labels of pods that the lower cluster must not see (default {','.join(IGNORED_LABELS)})",
     )
     group.add_argument("--upper-address", default="", metavar="HOST:PORT", help="where lower pods reach the upper API")
     group.add_argument("--excluded-namespaces", default="", metavar="NAMES", help="whose pods and services stay above")
@@ -90,8 +92,10 @@ def read(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Setti
     for variable in ("APISERVER_CERT_LOCATION", "APISERVER_KEY_LOCATION"):
         _check_readable(variable, environment.get(variable, ""))
     if arguments.config is not None:
-        if arguments.client_kubeconfig or arguments.nodename:
-            raise InvalidSettings("--config says which nodes there are: leave out --nodename and --client-kubeconfig")
+        if given := [name for name in ONE_LOWER if getattr(arguments, name) not in (None, "", False)]:
+            raise InvalidSettings(
+                f"--config says all about clusters and nodes: leave out --{given[0].replace('_', '-')}"
+            )
         return tensile_file.read(arguments.config)
     if arguments.client_kubeconfig is None:
         raise InvalidSettings("which lower cluster? Give --client-kubeconfig FILE, or --config FILE for several")
@@ -101,13 +105,16 @@ def read(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Setti
 def _one_lower(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Settings:
     name = arguments.nodename or environment.get("DEFAULTNODE_NAME") or DEFAULT_NODE
     node = tensile_settings.node_of_environment(name, environment, is_tainted=not arguments.disable_taint)
+    ignored, controllers = arguments.ignore_labels, arguments.enable_controllers
     link = tensile_settings.link(
-        node, upper_address=arguments.upper_address, ignored_labels=_names(arguments.ignore_labels)
+        node,
+        upper_address=arguments.upper_address,
+        ignored_labels=IGNORED_LABELS if ignored is None else _names(ignored),
     )
     return Settings(
         upper=Source(arguments.kubeconfig),
         lowers=(Lower(Source(arguments.client_kubeconfig), node, link),),
-        controllers=tensile_settings.controllers(_names(arguments.enable_controllers)),
+        controllers=tensile_settings.controllers(Controllers if controllers is None else _names(controllers)),
         excluded_namespaces=frozenset(_names(arguments.excluded_namespaces)),
         carries_system_services=arguments.system_services,
     )
