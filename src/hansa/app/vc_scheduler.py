@@ -22,9 +22,7 @@ from hansa.scheduling.landscape import Landscape
 from hansa.scheduling.pool_members import PoolMembers
 from hansa.scheduling.pool_scheduler import PoolScheduler
 from hansa.tenancy import api, installing
-from hansa.tenancy.members import Members
-from hansa.tenancy.owners import Owner
-from hansa.tenancy.service_ranges import ServiceRanges
+from hansa.tenancy.members import Members, Tenancy
 from hansa.tenancy.telling import Telling
 
 log = logging.getLogger(__name__)
@@ -114,19 +112,18 @@ class _Tenants:
             self._registry,
             self._meta.informers,
             await self._meta.identify(),
-            ranges=_NoRanges(self._meta.client, clock=self._program.clock),
             telling=_Silent(self._meta.client, _recorder(self._program, self._meta), clock=self._program.clock),
             connect=_client,
             join=self._program.cluster,
-            route=lambda tenancy: Route(tenancy.owner.key, tenancy.owner.key),  # only who takes part is asked
+            routes=_to_itself,
             **given,
         )
         await members.run()
 
 
-class _NoRanges(ServiceRanges):
-    async def keep(self, owner: Owner, tenant: Client) -> tuple[str, ...]:
-        return ()
+async def _to_itself(tenancy: Tenancy, _tenant: Client) -> tuple[Route]:
+    """Only who takes part is asked."""
+    return (Route(tenancy.owner.key, tenancy.owner.key),)
 
 
 class _Silent(Telling):

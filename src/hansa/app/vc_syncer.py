@@ -1,4 +1,4 @@
-"""`hansa vc-syncer`: objects of tenants' control planes are carried to a super cluster, and what comes of them back."""
+"""`hansa vc-syncer`: objects of tenants' control planes are carried to a super cluster, or to those of a pool."""
 
 import contextlib
 import logging
@@ -10,20 +10,26 @@ from hansa.app.program import Program, agent
 from hansa.control.events import Recorder
 from hansa.control.informer import Scope
 from hansa.control.manager import Lead, Part
+from hansa.engine import tending
 from hansa.engine.cluster import REQUEST_DEADLINE, Cluster
 from hansa.engine.registry import Registry, Route, Routes
 from hansa.kube.client import Client
 from hansa.kube.credentials import Credentials
 from hansa.kube.credentials.source import Source
+from hansa.kube.resource import Resource
 from hansa.model import keys
 from hansa.model.mode import Mode
 from hansa.model.translation.tenant.settings import Allowance, Tenant
 from hansa.modes import virtualcluster
 from hansa.modes.virtualcluster_settings import Settings as ModeSettings
-from hansa.tenancy import api
+from hansa.scheduling import pool_members
+from hansa.scheduling.pool import Headroom
+from hansa.scheduling.pool_members import PoolMembers
+from hansa.tenancy import api, cluster_id
 from hansa.tenancy.members import Members, Tenancy
 from hansa.tenancy.purging import Purging
-from hansa.tenancy.service_ranges import ServiceRanges
+from hansa.tenancy.service_reach import ServiceReach
+from hansa.tenancy.supers import NEVER, Supers
 from hansa.tenancy.telling import Telling
 
 log = logging.getLogger(__name__)
@@ -34,13 +40,18 @@ FIRST_LISTS = 60.0  # seconds, after which the program counts as ready although 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the syncer is told. Without `meta`, VirtualClusters are in the super cluster."""
+    """What the syncer is told. Without `meta`, VirtualClusters are in the super cluster.
 
-    super_cluster: Source
+    Without `super_cluster`, all super clusters of the meta cluster's pool are served.
+    """
+
+    super_cluster: Source | None
     meta: Source | None
     mode: ModeSettings
     tenants: Tenant  # what is the same for all tenants; each VirtualCluster adds its own
     name: str = "vc"
+    lost_after: float = 60.0  # seconds for which a super cluster of a pool may be away before it is taken out
+    is_installed: bool = True
     metrics_address: str = ""
     election_namespace: str = ""
 
@@ -52,75 +63,120 @@ async def run(settings: Settings) -> None:
 
         async def reached(name: str, source: Source) -> Cluster:
             client = await stack.enter_async_context(_client(await source.find()))
+            if name == SUPER and settings.mode.pool is not None:
+                name = await cluster_id.read(client)
             return program.cluster(name, client)
 
-        below = await reached(SUPER, settings.super_cluster)
-        meta = below if settings.meta is None else await reached(META, settings.meta)
-        registry.join(below)
+        supers = Supers(
+            registry,
+            lambda tenancy, lower, ranges: route(tenancy, settings, lower, ranges),
+            lost_after=settings.lost_after if settings.super_cluster is None else NEVER,
+            clock=program.clock,
+        )
+        below = None if settings.super_cluster is None else await reached(SUPER, settings.super_cluster)
+        meta = below if settings.meta is None and below is not None else await reached(META, settings.meta or Source())
+        if below is not None:
+            registry.join(supers.add(below))
         recorder = Recorder(f"hansa-{COMPONENT}", meta.client, **program.given())
         manager = program.manager
         manager.serve(Part("events", recorder.run, recorder.drain))
-        ways: tuple[tuple[Mode, Routes], ...] = (
-            (virtualcluster.mode(settings.mode), registry),
-            (virtualcluster.shared(settings.mode), registry.turned()),
+        down, up = virtualcluster.mode(settings.mode), virtualcluster.shared(settings.mode)
+        # Nobody else has objects in tenants' namespaces, so copies alone are watched: in one cache for both ways.
+        # What the way down watches in a tenant is not watched again for the way up.
+        ways: tuple[tuple[Mode, Routes, Iterable[Resource]], ...] = (
+            (down, registry, ()),
+            (up, registry.turned(), down.rules),
         )
-        for mode, routes in ways:
-            # Nobody else has objects in tenants' namespaces, so copies alone are watched: in one cache for both ways.
-            syncer = program.syncer(mode, routes, whole=())
+        for mode, routes, whole in ways:
+            syncer = program.syncer(mode, routes, whole=whole)
             manager.work(Part(mode.name, syncer.run, syncer.drain))
-        parts = _Tenants(settings, program, registry, below, meta, recorder)
+        parts = _Parts(settings, program, registry, supers, meta, recorder)
         manager.work(Part("tenants", parts.follow, ready=parts.ready))
         manager.work(Part("purging", parts.purge))
+        if below is None:
+            manager.work(Part("pool", parts.gather))
+        if settings.mode.pool is not None:
+            manager.work(Part("reach of services", parts.tell_reach))
         if settings.metrics_address:
             program.serve_health(settings.metrics_address)
         await manager.run(*_election(settings, meta, program))
 
 
 @dataclass(frozen=True, slots=True)
-class _Tenants:
+class _Parts:
     """The parts that begin when the meta cluster tells which one it is."""
 
     settings: Settings
     program: Program
     registry: Registry
-    below: Cluster
+    supers: Supers
     meta: Cluster
     recorder: Recorder
 
     async def follow(self) -> None:
         """Let tenants join and leave."""
-        given = self.program.given()
         members = Members(
             self.registry,
             self.meta.informers,
             await self.meta.identify(),
-            ranges=ServiceRanges(self.below.client, clock=self.program.clock),
             telling=Telling(self.meta.client, self.recorder, clock=self.program.clock),
             connect=_client,
             join=self.program.cluster,
-            route=lambda tenancy: route(tenancy, self.settings.tenants),
-            **given,
+            routes=self.supers.routes,
+            **self.program.given(),
+        )
+        self.supers.changed = members.look_at_all
+        await members.run()
+
+    async def gather(self) -> None:
+        """Let the super clusters of the pool join and leave."""
+        clusters = await pool_members.resource(self.meta.client, is_installed=self.settings.is_installed)
+        members = PoolMembers(
+            self.registry,
+            self.meta.informers,
+            clusters,
+            connect=_client,
+            join=lambda name, client: self.supers.add(self.program.cluster(name, client)),
+            learn=lambda _name, _facts: None,
+            headroom=Headroom(),
+            **self.program.given(),
         )
         await members.run()
 
     async def purge(self) -> None:
-        """Remove what is left of tenants that are gone."""
+        """Remove what is left of tenants that are gone, in each super cluster."""
         meta_id = await self.meta.identify()
-        purging = Purging(
-            self.meta.client, self.meta.informers, meta_id, super_cluster=self.below, **self.program.given()
-        )
-        await purging.run()
+
+        async def tidy(cluster: Cluster) -> None:
+            given = self.program.given()
+            purging = Purging(self.meta.client, self.meta.informers, meta_id, super_cluster=cluster, **given)
+            await purging.run()
+
+        await tending.tend(self.supers.all, tidy, self.registry, supervisor=self.program.manager.supervisor)
+
+    async def tell_reach(self) -> None:
+        """Tell on tenants' Services whom they reach."""
+        pool = self.settings.mode.pool
+        joined = pool is not None and pool.are_networks_joined
+
+        async def tell(tenant: Cluster) -> None:
+            await ServiceReach(tenant, are_networks_joined=joined, **self.program.given()).run()
+
+        await tending.tend(self._tenants, tell, self.registry, supervisor=self.program.manager.supervisor)
 
     async def ready(self) -> None:
         """Wait until it is known which tenants there are."""
         async with self.meta.informers.share(Scope(api.VIRTUAL_CLUSTERS)) as vcs:
             await vcs.knowledge.wait_complete(FIRST_LISTS)
 
+    def _tenants(self) -> dict[str, Cluster]:
+        return {name: self.registry.clusters[name] for name in self.registry.uppers()}
 
-def route(tenancy: Tenancy, common: Tenant) -> Route:
-    """The way of a tenant's objects, as its VirtualCluster says."""
+
+def route(tenancy: Tenancy, settings: Settings, lower: str, ranges: tuple[str, ...]) -> Route:
+    """The way of a tenant's objects to a super cluster that keeps these service ranges, as its VirtualCluster says."""
     vc, owner, annotations = api.virtual_cluster(tenancy.vc), tenancy.owner, tenancy.vc.annotations
-    server = urlsplit(tenancy.server)
+    server, common = urlsplit(tenancy.server), settings.tenants
     weight = _weight(annotations.get(keys.WEIGHT, ""))
     tenant = replace(
         common,
@@ -133,12 +189,13 @@ def route(tenancy: Tenancy, common: Tenant) -> Route:
         opaque_prefixes=vc.spec.opaque_meta_prefixes,
         transparent_prefixes=vc.spec.transparent_meta_prefixes,
         allowed=common.allowed | allowances(annotations.get(keys.ALLOW, "").split(",")),
-        keeps_service_ips=bool(tenancy.ranges),
+        keeps_service_ips=bool(ranges),
         api_host=server.hostname or "",
         api_port=str(server.port or 443),
+        super_cluster=lower if settings.mode.pool is not None else "",
         weight=weight,
     )
-    return Route(owner.key, SUPER, tenant, weight=weight)
+    return Route(owner.key, lower, tenant, weight=weight)
 
 
 def allowances(words: Iterable[str]) -> frozenset[Allowance]:

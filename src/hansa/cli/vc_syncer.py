@@ -11,17 +11,20 @@ from hansa.kube.credentials.source import Source
 from hansa.model.translation.tenant.nodes import Look
 from hansa.model.translation.tenant.settings import Allowance, Tenant
 from hansa.modes import virtualcluster_settings
+from hansa.modes.virtualcluster_settings import InvalidSettings, Pool
 from hansa.modes.virtualcluster_settings import Settings as ModeSettings
 
 EXAMPLES = """\
 examples:
   hansa vc-syncer --super-master-kubeconfig super.kubeconfig
   hansa vc-syncer --meta-cluster-kubeconfig meta.kubeconfig --super-master-kubeconfig super.kubeconfig
+  hansa vc-syncer --meta-cluster-kubeconfig meta.kubeconfig --pool
 """
+POOLING = "SuperClusterPooling"
 # Upstream's words for what is always so here, or is another program's.
 UNUSED = (
-    *("--super-master-timeout", "--deployment-on-meta", "--disable-service-account-token", "--disable-service-links"),
-    *("--vn-agent-namespace-name", "--vn-agent-label-selector", "--feature-gates", "--address", "--port"),
+    *("--super-master-timeout", "--disable-service-account-token", "--disable-service-links"),
+    *("--vn-agent-namespace-name", "--vn-agent-label-selector", "--address", "--port"),
     *("--leader-elect-lease-duration", "--leader-elect-renew-deadline", "--leader-elect-retry-period"),
     *("--leader-elect-resource-lock", "--leader-elect-resource-name"),
 )
@@ -39,6 +42,10 @@ def add_to(commands: Any) -> None:
     clusters = parser.add_argument_group("clusters: without either the one that kubectl, or a pod, would use")
     clusters.add_argument("--meta-cluster-kubeconfig", type=Path, metavar="FILE", help="where VirtualClusters are")
     clusters.add_argument("--super-master-kubeconfig", type=Path, metavar="FILE", help="where pods run")
+    clusters.add_argument(
+        "--deployment-on-meta", nargs="?", type=_flag, const=True, default=False, help="it runs in the meta cluster"
+    )
+    _add_pool(parser.add_argument_group("a pool of super clusters"))
     parser.add_argument("--syncer-name", default="vc", metavar="NAME", help="of the election (default %(default)s)")
     _add_policies(parser.add_argument_group("for all tenants"))
     parser.add_argument("--metrics-addr", default="", metavar="HOST:PORT", help="serve /metrics, /healthz and /readyz")
@@ -53,6 +60,24 @@ def add_to(commands: Any) -> None:
         unused.add_argument(flag, nargs="?", help=argparse.SUPPRESS)
     log_flags.add_to(parser)
     parser.set_defaults(run=_run, loop_factory=program.new_loop)
+
+
+def _add_pool(group: Any) -> None:
+    group.add_argument("--pool", action="store_true", help="serve all super clusters that joined the meta cluster")
+    group.add_argument(
+        "--feature-gates", default="", metavar="GATES", help=f"{POOLING}=true: serve one super cluster of a pool"
+    )
+    group.add_argument(
+        "--networks-joined", action="store_true", help="pods of all super clusters reach each other directly"
+    )
+    group.add_argument(
+        "--lost-after",
+        type=float,
+        default=60.0,
+        metavar="SECONDS",
+        help="for which a super cluster may be away before it is taken out (default %(default)g)",
+    )
+    group.add_argument("--no-install", action="store_true", help="install no CustomResourceDefinitions")
 
 
 def _add_policies(group: Any) -> None:
@@ -98,15 +123,25 @@ def read(arguments: argparse.Namespace) -> Settings:
         dns_options=virtualcluster_settings.dns_options(arguments.dns_options),
         schedulers=frozenset(_names(arguments.schedulers)),
     )
+    is_apart = bool(meta and below and meta.absolute() != below.absolute()) or arguments.deployment_on_meta
     return Settings(
-        super_cluster=Source(below or meta),
-        meta=Source(meta) if meta and below and meta.absolute() != below.absolute() else None,
-        mode=ModeSettings(extra=kinds, nodes=look, nodes_linger=arguments.nodes_linger),
+        super_cluster=None if arguments.pool else Source(below or meta),
+        meta=Source(meta) if is_apart or arguments.pool else None,
+        mode=ModeSettings(extra=kinds, nodes=look, nodes_linger=arguments.nodes_linger, pool=_pool(arguments)),
+        lost_after=arguments.lost_after,
+        is_installed=not arguments.no_install,
         tenants=tenants,
         name=arguments.syncer_name,
         metrics_address=arguments.metrics_addr,
         election_namespace=arguments.leader_elect_namespace if arguments.leader_elect else "",
     )
+
+
+def _pool(arguments: argparse.Namespace) -> Pool | None:
+    is_one_of_many = f"{POOLING}=true" in _names(arguments.feature_gates)
+    if arguments.pool and (is_one_of_many or arguments.super_master_kubeconfig):
+        raise InvalidSettings("--pool serves all super clusters: say it, or which one to serve, but not both")
+    return Pool(are_networks_joined=arguments.networks_joined) if is_one_of_many or arguments.pool else None
 
 
 def _names(text: str) -> list[str]:

@@ -86,6 +86,7 @@ SLICE = "scheduler.tenancy.x-k8s.io/slice"  # of a namespace: the portion in whi
 PLACEMENTS = "scheduler.tenancy.x-k8s.io/placements"  # of a namespace: how many slices each super cluster has
 SUPER_CLUSTER = "scheduler.tenancy.x-k8s.io/superCluster"  # of a pod: the super cluster that runs it
 PLACEMENT_POLICY = "scheduler.tenancy.x-k8s.io/policy"  # of a namespace: spread, pack, or prefer with labels
+BALANCER = "tenancy.x-k8s.io/balancer."  # and an id; of a Service: its addresses in that super cluster, as JSON
 PLANNED = "hansa.dev/planned"  # of a namespace: what was planned last, by which an edit by hand is told
 HEADROOM = "hansa.dev/headroom"  # annotation of a super cluster's Cluster: what of it is kept free
 LEAVING = "hansa.dev/leaving"  # annotation of a super cluster's Cluster, "true": what is there goes elsewhere

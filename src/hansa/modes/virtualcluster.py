@@ -18,25 +18,28 @@ from hansa.model.translation.tenant import classes, metadata, namespaces, nodes,
 from hansa.model.translation.tenant import configuration as tenant_configuration
 from hansa.model.translation.tenant import storage as tenant_storage
 from hansa.model.translation.tenant.pod import guard, readiness
+from hansa.modes import virtualcluster_pool
 from hansa.modes.virtualcluster_settings import Extra, Settings
 
 
 def mode(settings: Settings) -> Mode:
     """The table for these settings: tenants above, the super cluster below."""
     rules = [*_namespaces_and_pods(), *_services(), *_what_pods_refer_to(), *_extra(settings), *_looked_up()]
-    return Mode(
+    table = Mode(
         name="virtualcluster",
         rules={rule.resource: rule for rule in rules},
         lower_place=namespaces.lower_place,
         shares_lowers=True,
         retold=telling.retold,
     )
+    return table if settings.pool is None else virtualcluster_pool.pooled(table, settings.pool)
 
 
 def shared(settings: Settings) -> Mode:
     """What the super cluster has for its tenants. Its routes lead from the super cluster to them."""
     rules = [*_volumes(), *_nodes(settings), *_offered()]
-    return Mode(name="virtualcluster shared", rules={rule.resource: rule for rule in rules})
+    table = Mode(name="virtualcluster shared", rules={rule.resource: rule for rule in rules}, lower_place=nodes.place)
+    return table if settings.pool is None else virtualcluster_pool.pooled_shared(table)
 
 
 def _namespaces_and_pods() -> Iterable[Rule]:

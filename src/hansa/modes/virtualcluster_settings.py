@@ -24,12 +24,24 @@ class Extra(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Pool:
+    """What is so for a pool of super clusters."""
+
+    # Pods of one super cluster reach those of the others: a Service then has the endpoints of all of them everywhere.
+    are_networks_joined: bool = False
+    # Seconds for which copies stay where their namespace is not placed any more: placements that somebody clears are
+    # planned anew, and are often the same again.
+    lingers: float = 10.0
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """The same for all tenants of a super cluster."""
 
     extra: frozenset[Extra] = frozenset()
     nodes: Look = field(default_factory=Look)
     nodes_linger: float = 120.0  # seconds for which a tenant keeps a node after its last pod there went
+    pool: Pool | None = None  # with one super cluster, nothing has to be placed
 
 
 def extra(names: Iterable[str]) -> frozenset[Extra]:

@@ -7,7 +7,7 @@ import contextlib
 import functools
 import logging
 import random as randomness
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 
 from hansa.control import controller, queue, store
@@ -24,7 +24,6 @@ from hansa.tenancy import api, credentials
 from hansa.tenancy.api import VIRTUAL_CLUSTERS
 from hansa.tenancy.credentials import Given, TenantCredentials
 from hansa.tenancy.owners import Owner
-from hansa.tenancy.service_ranges import ServiceRanges
 from hansa.tenancy.telling import Telling
 
 log = logging.getLogger(__name__)
@@ -42,7 +41,9 @@ class Tenancy:
     vc: Object
     owner: Owner
     server: str  # the URL of its API server, as we reach it
-    ranges: tuple[str, ...]  # its service ranges whose addresses are good in the super cluster as well
+
+
+Routes = Callable[[Tenancy, Client], Awaitable[Iterable[Route]]]
 
 
 class NotSynced(HansaError):
@@ -63,9 +64,9 @@ class _Member:
 
 
 class Members:
-    """Keeps the registry as the VirtualClusters say: a cluster named by the key of each, and its route.
+    """Keeps the registry as the VirtualClusters say: a cluster named by the key of each, and its routes.
 
-    `connect` makes a client of credentials, `join` a cluster of a name and a client, `route` the route of a tenant.
+    `connect` makes a client of credentials, `join` a cluster of a name and a client, `routes` those of a tenant.
     """
 
     def __init__(
@@ -74,18 +75,18 @@ class Members:
         meta: Informers,
         meta_id: str,
         *,
-        ranges: ServiceRanges,
         telling: Telling,
         connect: Callable[[TenantCredentials], Client],
         join: Callable[[str, Client], Cluster],
-        route: Callable[[Tenancy], Route],
+        routes: Routes,
         clock: clock.Clock,
         random: randomness.Random,
         metrics: metrics.Registry,
     ) -> None:
         self._registry, self._meta, self._meta_id = registry, meta, meta_id
-        self._ranges, self._telling = ranges, telling
-        self._connect, self._make_cluster, self._route = connect, join, route
+        self._telling = telling
+        self._connect, self._make_cluster, self._routes = connect, join, routes
+        self._known: Iterable[Place] = ()
         self._members: dict[Place, _Member] = {}
         self._places: dict[str, Place] = {}  # who has a key: two VirtualClusters must not share one
         self._secrets: dict[str, store.Store] = {}  # by the name that they have in every root namespace
@@ -101,7 +102,8 @@ class Members:
             self._stack = stack
             self._vcs = await stack.enter_async_context(self._meta.share(Scope(VIRTUAL_CLUSTERS)))
             self._vcs.index(KEY, _keys)
-            stack.callback(self._vcs.knowledge.listen(self._look_at_all))
+            self._known = self._vcs
+            stack.callback(self._vcs.knowledge.listen(lambda _: self.look_at_all()))
             stack.callback(self._vcs.listen(self._queue.add, lambda vc: (vc.key,)))
             await self._controller.run()
 
@@ -176,11 +178,14 @@ class Members:
     async def _link(self, vc: Object, member: _Member) -> None:
         if trouble := member.cluster.health.trouble:
             raise NotSynced("Unreachable", f"the tenant's API server cannot be reached: {trouble}")
-        ranges = await self._ranges.keep(member.owner, member.client)
-        server = (await member.credentials.access()).server
-        route = self._route(Tenancy(vc, member.owner, server, ranges))
-        if route not in self._registry.routes(member.owner.key):
-            self._registry.link(route)
+        key, server = member.owner.key, (await member.credentials.access()).server
+        wanted = list(await self._routes(Tenancy(vc, member.owner, server), member.client))
+        standing = self._registry.routes(key)
+        for lower in {route.lower for route in standing} - {route.lower for route in wanted}:
+            self._registry.unlink(key, lower)
+        for route in wanted:
+            if route not in standing:
+                self._registry.link(route)
 
     async def _leave(self, place: Place) -> None:
         member = self._members.pop(place)
@@ -198,8 +203,9 @@ class Members:
         for vc in self._vcs.find(KEY, key):
             self._queue.add(vc.key)
 
-    def _look_at_all(self, _is_known: bool) -> None:
-        for place in (*self._vcs, *self._members):
+    def look_at_all(self) -> None:
+        """The routes of all may be others now."""
+        for place in (*self._known, *self._members):
             self._queue.add(place)
 
 

@@ -16,6 +16,7 @@ from hansa.tenancy import service_ranges
 from hansa.tenancy.members import Members
 from hansa.tenancy.owners import Owner
 from hansa.tenancy.purging import Purging
+from hansa.tenancy.supers import NEVER, Supers
 from hansa.tenancy.telling import Telling
 from league import fresh_name
 from tenant_league import Tenants
@@ -31,20 +32,26 @@ async def meta(clusters, tmp_path):
         supervisor = await stack.enter_async_context(program.manager.supervisor)
         cluster = program.cluster("super", client)
         stack.push_async_callback(cluster.close)
-        registry.join(cluster)
+        supers = Supers(
+            registry,
+            lambda tenancy, lower, ranges: Route(tenancy.owner.key, lower, (tenancy, ranges)),
+            lost_after=NEVER,
+            clock=program.clock,
+        )
+        registry.join(supers.add(cluster))
         recorder = events.Recorder("hansa-vc-syncer", client, **program.given())
         meta_id = await cluster.identify()
         members = Members(
             registry,
             cluster.informers,
             meta_id,
-            ranges=service_ranges.ServiceRanges(client, clock=program.clock),
             telling=Telling(client, recorder, clock=program.clock),
             connect=lambda login: Client(login, user_agent="hansa-test-members"),
             join=program.cluster,
-            route=lambda tenancy: Route(tenancy.owner.key, "super", tenancy),
+            routes=supers.routes,
             **program.given(),
         )
+        supers.changed = members.look_at_all
         purging = Purging(client, cluster.informers, meta_id, super_cluster=cluster, **program.given())
         for part in (recorder, members, purging):
             supervisor.start(type(part).__name__, part.run)
@@ -66,8 +73,9 @@ async def test_a_running_tenant_takes_part_and_keeps_its_service_range_until_it_
     tenant = await tenants.add(name, clusters["blue"])
     route = await is_linked(registry, tenant.key)
     [cidr] = (await tenant.kubectl.get("servicecidr", "kubernetes"))["spec"]["cidrs"]
-    assert route.settings.ranges == (cidr,)
-    assert route.settings.server == clusters["blue"].cluster.server
+    tenancy, ranges = route.settings
+    assert ranges == (cidr,)
+    assert tenancy.server == clusters["blue"].cluster.server
     made = await tenants.super.kubectl.get("servicecidr", f"{tenant.key}-kubernetes")
     assert made["spec"]["cidrs"] == [cidr]
     await tenants.super.kubectl("wait", f"vc/{name}", "--for=condition=Synced", "--timeout=30s")

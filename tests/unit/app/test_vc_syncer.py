@@ -5,6 +5,8 @@ import pytest
 from hansa.app import vc_syncer
 from hansa.kube.objects import Object
 from hansa.model.translation.tenant.settings import Allowance, Tenant
+from hansa.modes.virtualcluster_settings import Pool
+from hansa.modes.virtualcluster_settings import Settings as ModeSettings
 from hansa.tenancy.members import Tenancy
 from hansa.tenancy.owners import Owner
 
@@ -14,12 +16,13 @@ OWNER = Owner("default-489f96-one", "default", "one", "u-1", "m-1")
 EVERYBODY = Tenant("")
 
 
-def route(*, common=EVERYBODY, ranges=("10.32.0.0/20",), spec=None, **annotations):
+def route(*, common=EVERYBODY, ranges=("10.32.0.0/20",), spec=None, pool=None, **annotations):
     words = {f"tenancy.x-k8s.io/{word}": value for word, value in annotations.items()}
     metadata = {"name": "one", "namespace": "default", "uid": "u-1", "annotations": words}
     kind = {"apiVersion": "tenancy.x-k8s.io/v1alpha1", "kind": "VirtualCluster"}
     vc = Object.of(kind | {"metadata": metadata, "spec": {"clusterVersionName": "cv"} | (spec or {})})
-    return vc_syncer.route(Tenancy(vc, OWNER, "https://192.0.2.1:6443", ranges), common)
+    settings = vc_syncer.Settings(None, None, ModeSettings(pool=pool), common)
+    return vc_syncer.route(Tenancy(vc, OWNER, "https://192.0.2.1:6443"), settings, "super", ranges)
 
 
 def test_a_route_knows_the_virtual_cluster_and_where_its_api_server_is():
@@ -52,3 +55,8 @@ def test_services_keep_their_addresses_only_where_the_super_cluster_has_the_rang
 def test_the_weight_is_the_annotations_if_it_makes_sense(text, weight):
     made = route(weight=text)
     assert made.weight == made.settings.weight == weight
+
+
+def test_in_a_pool_a_route_knows_the_id_of_its_super_cluster():
+    assert route().settings.super_cluster == ""
+    assert route(pool=Pool()).settings.super_cluster == "super"

@@ -8,7 +8,7 @@ import pytest
 from hansa.cli import vc_syncer
 from hansa.kube.credentials.source import Source
 from hansa.model.translation.tenant.settings import Allowance
-from hansa.modes.virtualcluster_settings import Extra, InvalidSettings
+from hansa.modes.virtualcluster_settings import Extra, InvalidSettings, Pool
 
 
 def read(*words):
@@ -53,6 +53,18 @@ def test_the_command_line_of_upstreams_manifests_is_accepted():
         "--opaque-taint-keys=dedicated",
         "--default-opaque-meta-domains=example.com",
     )
+    assert (settings.super_cluster, settings.meta) == (Source(Path("/etc/supercluster/config")), Source(None))
+    assert settings.mode.pool == Pool()
     assert settings.tenants.dns_options == (("ndots", "2"), ("edns0", ""))
     assert settings.tenants.opaque_domains == ("example.com",)
     assert (settings.mode.nodes.labels, settings.mode.nodes.taints) == ({"zone", "rack"}, {"dedicated"})
+
+
+def test_one_process_serves_a_whole_pool_or_one_of_its_super_clusters():
+    assert read().mode.pool is None
+    assert read("--feature-gates=SuperClusterPooling=false").mode.pool is None
+    settings = read("--pool", "--meta-cluster-kubeconfig", "m", "--networks-joined", "--lost-after", "9")
+    assert (settings.super_cluster, settings.meta) == (None, Source(Path("m")))
+    assert (settings.mode.pool, settings.lost_after) == (Pool(are_networks_joined=True), 9)
+    with pytest.raises(InvalidSettings, match="but not both"):
+        read("--pool", "--super-master-kubeconfig", "s")

@@ -11,11 +11,13 @@ from typing import Any, Final
 import msgspec
 
 from hansa.kube import resources
+from hansa.kube.objects import Key as Place
 from hansa.kube.objects import Object
-from hansa.model import diff, keys
+from hansa.model import diff, keys, naming
 from hansa.model.mode import DownPatches, Part, Step
-from hansa.model.pair import Link
+from hansa.model.pair import Key, Link
 from hansa.model.references import Reference
+from hansa.model.translation.tenant import settings
 
 Spec = dict[str, Any]
 LEASES_IN: Final = "kube-node-lease"
@@ -38,12 +40,31 @@ class Look:
     addresses: tuple[str, ...] = field(default=("InternalIP", "ExternalIP", "InternalDNS", "ExternalDNS"))
 
 
+def name_above(node: str, link: Link) -> str:
+    """The name that a tenant's node has for this super node."""
+    id_ = settings.of(link).super_cluster
+    return naming.pool_node(id_, node) if id_ else node
+
+
+def name_below(node: str, link: Link) -> str:
+    """The super node that a tenant's node of this name stands for."""
+    id_ = settings.of(link).super_cluster
+    return node.removeprefix(f"{id_}.") if id_ else node
+
+
+def place(key: Key, link: Link) -> Place:
+    """Where a super cluster's object is in the tenant: nodes, and their leases, have names of their own there."""
+    is_node = key.resource == resources.NODES or (key.resource == resources.LEASES and key.namespace == LEASES_IN)
+    return Place(key.namespace, name_above(key.name, link) if is_node else key.name)
+
+
 def virtual(look: Look) -> Step:
     """The step that makes a virtual node of a super node."""
 
-    def step(obj: Object, _link: Link) -> Object:
+    def step(obj: Object, link: Link) -> Object:
+        id_ = settings.of(link).super_cluster or look.cluster_id
         shown = {key: obj.labels[key] for key in (*_LABELS, *sorted(look.labels)) if key in obj.labels}
-        words = {keys.TENANT_NODE: "true"} | ({keys.SUPER_CLUSTER_ID: look.cluster_id} if look.cluster_id else {})
+        words = {keys.TENANT_NODE: "true"} | ({keys.SUPER_CLUSTER_ID: id_} if id_ else {})
         taints = [one for one in obj.spec.get("taints") or () if one["key"] in look.taints]
         return obj.with_metadata(labels=shown | words, annotations={}).with_fields(
             spec={"unschedulable": True, "taints": [UNSCHEDULABLE, *taints]}, status=_status(obj.status, look)
@@ -116,7 +137,9 @@ def _is_of_daemon_set(pod: Object) -> bool:
 def _status(status: Spec, look: Look) -> Spec:
     addresses = [one for one in status.get("addresses") or () if one["type"] in look.addresses]
     told = _only(("capacity", "allocatable", "nodeInfo", "conditions"), status)
-    return told | {"addresses": addresses, "daemonEndpoints": {"kubeletEndpoint": {"Port": look.port}}}
+    # The API server keeps no empty list: one that is asked for would be asked for again and again.
+    told |= {"addresses": addresses} if addresses else {}
+    return told | {"daemonEndpoints": {"kubeletEndpoint": {"Port": look.port}}}
 
 
 def _only(names: Iterable[str], fields: Spec) -> Spec:

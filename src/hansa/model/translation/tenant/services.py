@@ -26,7 +26,7 @@ _FOLLOW: Final[tuple[str, ...]] = (
     *("allocateLoadBalancerNodePorts", "loadBalancerClass", "loadBalancerIP", "loadBalancerSourceRanges"),
 )
 # Both are slices that the super cluster makes itself, of its pods and of copied Endpoints.
-_COMPUTED: Final = frozenset({"endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io"})
+COMPUTED: Final = frozenset({"endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io"})
 
 
 def service(obj: Object, link: Link) -> Object:
@@ -89,7 +89,7 @@ endpoints_patches: Final = mode.patches_of("subsets")
 
 def slices_of_users(upper: Object, key: Key, facts: Facts) -> Intents:
     """Where an EndpointSlice is: nowhere if the super cluster makes it itself."""
-    return {} if upper.labels.get(services.MANAGED_BY) in _COMPUTED else everywhere(upper, key, facts)
+    return {} if upper.labels.get(services.MANAGED_BY) in COMPUTED else everywhere(upper, key, facts)
 
 
 def _bare(address: Spec) -> Spec:

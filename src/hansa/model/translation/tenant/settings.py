@@ -47,6 +47,8 @@ class Tenant:
     # Where pods reach its API server if its own Service for that is not there.
     api_host: str = ""
     api_port: str = "443"
+    # The id that the link's super cluster has in its pool; empty without a pool.
+    super_cluster: str = ""
     weight: float = 1.0
 
 

@@ -71,8 +71,12 @@ def needs(pod: Object) -> Iterator[Reference]:
 
 def ungated(pod: Object, key: Key, facts: Facts) -> Intents:
     """A pod is in the super cluster as soon as nobody above holds back its scheduling."""
-    is_held = b'"schedulingGates"' in pod.raw("spec") and pod.spec.get("schedulingGates")
-    return {} if is_held else everywhere(pod, key, facts)
+    return {} if is_held(pod) else everywhere(pod, key, facts)
+
+
+def is_held(pod: Object) -> bool:
+    """Whether somebody holds back its scheduling."""
+    return b'"schedulingGates"' in pod.raw("spec") and bool(pod.spec.get("schedulingGates"))
 
 
 class _Condition(msgspec.Struct, frozen=True, gc=False):

@@ -1,0 +1,89 @@
+"""A meta cluster that is its own tenant, and two super clusters with kwok nodes; one `hansa vc-syncer --pool`."""
+
+import base64
+import contextlib
+
+import pytest
+
+from hansa.local import ClusterSpec, NodeShape
+from hansa.scheduling import pool_members
+from hansa.tenancy import installing
+from league import fresh_name
+from pool_lab import PoolLab
+from programs import Kubectl
+from tenant_league import Side
+
+SUPERS = ("r1", "r2")
+
+
+@pytest.fixture(scope="session")
+async def clusters(fleet, kubectl):
+    """The clusters without a program; nobody has joined."""
+    shape = NodeShape(cpu="1000", memory="1000Gi", pods="1000")
+    wishes = [
+        ClusterSpec("meta", scheduler=False, lift_limits=True),
+        *(ClusterSpec(name, nodes=1, shape=shape, lift_limits=True) for name in SUPERS),
+    ]
+    async with contextlib.AsyncExitStack() as stack:
+        made = {}
+        for one in await fleet.up(wishes):
+            client = await stack.enter_async_context(one.client("hansa-test"))
+            made[one.name] = Side(one, Kubectl(kubectl, one.kubeconfig), client)
+        await installing.install(made["meta"].client)
+        await pool_members.resource(made["meta"].client)
+        yield made
+
+
+@pytest.fixture(scope="session")
+async def shared_pool(clusters, tmp_path_factory):
+    """The pool with its syncer, for tests that leave it running."""
+    lab = PoolLab(clusters["meta"], {name: clusters[name] for name in SUPERS}, tmp_path_factory.mktemp("pool"))
+    await lab.announce()
+    for name in SUPERS:
+        await join(lab, name)
+    await lab.start()
+    yield lab
+    await lab.stop()
+
+
+async def join(lab: PoolLab, name: str) -> None:
+    """Let a super cluster take part, as the seed's files do."""
+    config = base64.b64encode(lab.supers[name].cluster.kubeconfig.read_bytes()).decode()
+    metadata = {"name": name, "namespace": "default"}
+    await lab.meta.kubectl.apply(
+        {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": {"admin-kubeconfig": config}},
+        {
+            "apiVersion": "cluster.x-k8s.io/v1alpha4",
+            "kind": "Cluster",
+            "metadata": metadata,
+            "spec": {},
+            "status": {"phase": "Provisioned"},
+        },
+    )
+
+
+@pytest.fixture
+async def pool(shared_pool, request):
+    """The pool with its syncer; if a test fails, its last words are shown."""
+    if "pool" not in shared_pool.syncers:
+        await shared_pool.start()
+    offset = shared_pool.log().stat().st_size
+    yield shared_pool
+    if getattr(request.node, "has_failed", False):
+        print(shared_pool.log().read_bytes()[offset:].decode()[-8000:])  # noqa: T201
+
+
+@pytest.fixture
+async def namespace(shared_pool):
+    """The name of a namespace that a test may make; it is deleted afterwards."""
+    name = fresh_name()
+    yield name
+    await shared_pool.meta.kubectl("delete", "namespace", name, "--wait=false", "--ignore-not-found")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item):
+    report = yield
+    if report.when == "call":
+        item.has_failed = report.failed
+    return report

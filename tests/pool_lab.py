@@ -1,0 +1,101 @@
+"""A pool as the syncer sees it: a meta cluster that is its own tenant, r1 and r2, and placements by hand."""
+
+import base64
+import contextlib
+import json
+import signal
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import programs
+from hansa.kube import resources
+from hansa.kube.objects import Key
+from hansa.tenancy import api
+from programs import Hansa
+from tenant_league import Side, Tenant, pod
+
+PLACEMENTS = "scheduler.tenancy.x-k8s.io/placements"
+SUPER_CLUSTER = "scheduler.tenancy.x-k8s.io/superCluster"
+
+
+@dataclass
+class PoolLab:
+    """The clusters, and the syncers while they run."""
+
+    meta: Side
+    supers: dict[str, Side]
+    folder: Path
+    syncers: dict[str, Hansa] = field(default_factory=dict)
+    key: str = ""
+
+    @property
+    def tenant(self) -> Tenant:
+        return Tenant(self.meta.cluster, self.meta.kubectl, self.meta.client, self.key)
+
+    async def announce(self) -> None:
+        """A VirtualCluster whose control plane is the meta cluster itself."""
+        config = base64.b64encode(self.meta.cluster.kubeconfig.read_bytes()).decode()
+        metadata = {"annotations": {"tenancy.x-k8s.io/admin-kubeconfig": config}}
+        made = await self.meta.make(
+            api.VIRTUAL_CLUSTERS, "blue", "default", metadata=metadata, spec={"clusterVersionName": "any"}
+        )
+        self.key = api.root_namespace(Key("default", "blue"), made["metadata"]["uid"])
+        status = {"status": {"phase": "Running", "clusterNamespace": self.key}}
+        await self.meta.client.patch(api.VIRTUAL_CLUSTERS, "blue", status, namespace="default", subresource="status")
+
+    async def start(self, name: str = "pool", *flags: str) -> None:
+        """Start a syncer: one for all, unless its flags say another thing."""
+        config = str(self.meta.cluster.kubeconfig)
+        self.syncers[name] = await programs.start(
+            "vc-syncer",
+            *("--meta-cluster-kubeconfig", config, "--nodes-linger", "5"),
+            *(flags or ("--pool", "--lost-after", "6")),
+            log=self.log(name),
+        )
+
+    def log(self, name: str = "pool") -> Path:
+        """What a syncer says."""
+        return self.folder / f"{name}.log"
+
+    async def stop(self) -> None:
+        """End all syncers politely."""
+        for name, program in self.syncers.items():
+            code = await program.stop()
+            assert code == 0, f"{name} ended with {code}: {self.log(name).read_text()[-4000:]}"
+        self.syncers.clear()
+
+    async def namespace(self, name: str, *placed: str, key: str = PLACEMENTS) -> None:
+        """A namespace that is placed, one slice in each."""
+        words = {key: json.dumps(dict.fromkeys(placed, 1))}
+        await self.meta.make(resources.NAMESPACES, name, metadata={"annotations": words})
+
+    async def place(self, name: str, *placed: str) -> None:
+        """Place a namespace elsewhere."""
+        await self.say(name, json.dumps(dict.fromkeys(placed, 1)))
+
+    async def say(self, name: str, placements: str) -> None:
+        """Write placements."""
+        patch = {"metadata": {"annotations": {PLACEMENTS: placements}}}
+        await self.meta.client.patch(resources.NAMESPACES, name, patch)
+
+    async def pod(self, namespace: str, name: str, cluster: str, *, key: str = SUPER_CLUSTER, **spec: Any) -> None:
+        """A pod that was given a super cluster."""
+        fields = pod(metadata={"annotations": {key: cluster}, "labels": {"app": name}}, **spec)
+        await self.meta.make(resources.PODS, name, namespace, **fields)
+
+    async def give(self, namespace: str, name: str, cluster: str) -> None:
+        """Give a pod another super cluster."""
+        patch = {"metadata": {"annotations": {SUPER_CLUSTER: cluster}}}
+        await self.meta.client.patch(resources.PODS, name, patch, namespace=namespace)
+
+    @contextlib.asynccontextmanager
+    async def without(self, name: str) -> AsyncIterator[None]:
+        """A super cluster whose API server does not answer."""
+        server = self.supers[name].cluster.process("kube-apiserver")
+        server.signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            server.signal(signal.SIGCONT)
