@@ -21,7 +21,7 @@ CONNECT_DEADLINE = 10.0  # seconds for TCP, a proxy and TLS together
 KEEPALIVE = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 15, "TCP_KEEPCNT": 3}  # a dead peer is noticed within a minute
 LONGEST_HEAD = 2**16  # bytes
 BUFFER = 2**18  # bytes that a busy connection takes at a time; what TLS does
-FIRST_BUFFER = 2**14  # bytes of a new connection: most never carry more at a time, and there are hundreds
+FIRST_BUFFER = 2**13  # bytes of a new connection: most never carry more at a time, and there are hundreds
 GULP = 0.002  # seconds for which a busy stream is left to fill: waking up for each event costs more than the event
 
 
