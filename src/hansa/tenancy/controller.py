@@ -20,7 +20,7 @@ from hansa.kube.client import Client
 from hansa.kube.objects import Key, Object
 from hansa.model import keys
 from hansa.runtime import backoff, clock, errors, metrics
-from hansa.tenancy import api, root_namespace, status
+from hansa.tenancy import api, refusals, status
 from hansa.tenancy.api import (
     CLUSTER_VERSIONS,
     VIRTUAL_CLUSTERS,
@@ -34,7 +34,7 @@ from hansa.tenancy.provisioning import Gone, Progress, Provisioner, Ready
 from hansa.tenancy.service_pool import ServicePool
 from hansa.tenancy.status import Report, Verdict
 from hansa.tenancy.tenant import FINALIZER, Tenant
-from hansa.tenancy.version_keeping import Choice, MissingVersion
+from hansa.tenancy.version_keeping import Choice
 
 log = logging.getLogger(__name__)
 RETRIES = backoff.Backoff(first=1.0, factor=2.0, most=60.0, jitter=0.2)
@@ -76,6 +76,7 @@ class VirtualClusters:
             deadline=deadline,
         )
         self._vcs: store.Store | None = None
+        self._allotting = asyncio.Lock()
         self._making: dict[Key, asyncio.Task[Ready | Progress]] = {}
         self._audit = Audit(self._keys, self._queue.add, period=AUDIT_SECONDS, clock=clock)
         self._times = metrics.histogram(
@@ -138,7 +139,7 @@ class VirtualClusters:
         except (api_errors.Conflict, api_errors.Unreachable, api_errors.Throttled):
             raise  # says something of the meta cluster, nothing of the tenant
         except BadVirtualCluster as error:
-            await self._tell(vc, _refusal(vc, error))
+            await self._tell(vc, refusals.report(vc, error))
             return controller.After(LOOK_AGAIN)
         except errors.HansaError as error:
             await self._tell(vc, status.failed(vc, str(error)))
@@ -190,9 +191,10 @@ class VirtualClusters:
 
     async def _begin(self, vc: VirtualCluster) -> Object | None:
         """The first words about a new one, and its range of service addresses, which nobody else may get."""
-        services = str(vc.service_cidr or self._pool.free(self._used_ranges()))
         report = status.working(vc, "the tenant control plane is being created", is_upgrade=False)
-        return await self._tell(vc, replace(report, more={"serviceCidr": services}))
+        async with self._allotting:  # until it is written and seen, nobody else may choose
+            services = str(vc.service_cidr or self._pool.free(self._used_ranges()))
+            return await self._tell(vc, replace(report, more={"serviceCidr": services}))
 
     async def _running(self, tenant: Tenant, choice: Choice) -> None:
         vc = tenant.vc
@@ -286,19 +288,6 @@ def _chosen(vc: VirtualCluster, default: str) -> str:
             return finalizer.removeprefix(FINALIZER)
     is_given = {keys.ADMIN_KUBECONFIG, keys.ADMIN_KUBECONFIG_SECRET} & vc.object.annotations.keys()
     return EXISTING if is_given else default
-
-
-def _refusal(vc: VirtualCluster, error: BadVirtualCluster) -> Report:
-    """Somebody must change something before it can go on."""
-    match error:
-        case MissingVersion():
-            kind, reason = ConditionType.CLUSTER_VERSION_FOUND, "ClusterVersionNotFound"
-        case root_namespace.TakenNamespace():
-            kind, reason = ConditionType.ROOT_NAMESPACE_READY, "RootNamespaceTaken"
-        case _:
-            kind, reason = ConditionType.READY, "InvalidVirtualCluster"
-    report = status.failed(vc, str(error), reason=reason, needs_somebody=True)
-    return replace(report, conditions={**report.conditions, kind: Verdict(False, reason, str(error))})
 
 
 def _version_of(vc: Object) -> tuple[str]:

@@ -32,6 +32,8 @@ async def test_a_cluster_starts_from_an_installed_wheel(tmp_path):
         archive.extractall(installed)
     modules = {path.parent.name for path in installed.glob("hansa/local/go/*/go.mod")}
     assert modules == {"kubernetes", "etcd", "kwok", "coredns", "helm", "pause"}
+    definitions = {path.stem for path in installed.glob("hansa/tenancy/crds/*.yaml")}
+    assert definitions == {"virtualclusters", "clusterversions"}
     with owned_folder() as folder:
         env = {"PYTHONPATH": str(installed), "HANSA_STATE": str(folder / "state")}
         hansa = (sys.executable, "-m", "hansa.cli.main", "local")

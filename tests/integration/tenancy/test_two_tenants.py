@@ -1,5 +1,6 @@
 """Two tenants at once over one etcd, what can go wrong at their beginning, and a manager that is killed meanwhile."""
 
+import asyncio
 import base64
 import signal
 import ssl
@@ -26,14 +27,14 @@ MINE = {"kube-apiserver", "kube-controller-manager"}  # etcd belongs to all
 @pytest.fixture(scope="module")
 async def pair(manager, town):
     """Two tenants that were asked for at once, and whose manager was killed while it made them."""
-    made = [await manager.create(name, town) for name in ("left", "right")]
+    made = await asyncio.gather(*(manager.create(name, town) for name in ("left", "right")))
 
     async def begun():
         return [vc for vc in made if "kube-apiserver" in manager.processes(vc)]
 
     await eventually(begun, within=WITHIN)
     await manager.kill()
-    await manager.start()
+    await manager.start("--etcd", "own")  # which is for new tenants: these two have begun in the shared one
     return [await manager.phase(vc.key) for vc in made]
 
 

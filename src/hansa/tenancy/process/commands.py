@@ -112,7 +112,6 @@ class Commands:
             "secure-port": str(self.port),
             # An endpoint on loopback is refused, and one elsewhere would lead nowhere.
             "endpoint-reconciler-type": "none" if is_loopback else "lease",
-            "apiserver-count": "1",
             **self.store.flags(),
             "service-cluster-ip-range": str(self.order.services),
             "client-ca-file": str(crt(pki.ROOT)),

@@ -19,13 +19,14 @@ LONGEST_STATE = 107 - len("/tenants/0123456789/etcd/client.sock")
 
 
 class Record(msgspec.Struct, frozen=True):
-    """Whose control plane it is, and the port that its API server was given."""
+    """Whose control plane it is, the port that its API server was given, and where its objects are for good."""
 
     namespace: str
     name: str
     uid: str
     root: str
     port: int
+    is_etcd_shared: bool
 
 
 @dataclass(frozen=True, slots=True)

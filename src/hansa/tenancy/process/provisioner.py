@@ -65,9 +65,8 @@ class ProcessProvisioner:
     def __init__(self, settings: Settings) -> None:
         folders.check_state(settings.state)
         self._settings, self._state = settings, settings.state
-        self._etcd: Etcd = (SharedEtcd if settings.is_etcd_shared else OwnEtcd)(
-            settings.state, is_fast=settings.is_etcd_fast
-        )
+        self._own = OwnEtcd(settings.state, is_fast=settings.is_etcd_fast)
+        self._shared = SharedEtcd(settings.state, is_fast=settings.is_etcd_fast)
         self._deaths = Deaths()
         self._wake: Wake = lambda *_: None
         self._known: dict[Path, frozenset[str]] = {}
@@ -98,7 +97,7 @@ class ProcessProvisioner:
             tenant.write_keys(pki, self._server(record))
             programs = await self._programs(order)
             running = process.running(self._state)
-            etcd = await self._etcd.ensure(tenant, programs[components.ETCD], running)
+            etcd = await self._etcd(record).ensure(tenant, programs[components.ETCD], running)
             commands = Commands(
                 order=order,
                 folder=tenant,
@@ -126,9 +125,9 @@ class ProcessProvisioner:
             for one in doomed:
                 if not await one.ended(KILL_SECONDS):
                     return Progress(f"{one.identity.component} (process {one.pid}) does not end", after=KILL_SECONDS)
-            if tenant.path.exists():
-                await self._etcd.forget(tenant, running)
-                shutil.rmtree(tenant.path, ignore_errors=True)
+            if (record := tenant.record()) is not None:
+                await self._etcd(record).forget(tenant, running)
+            shutil.rmtree(tenant.path, ignore_errors=True)
             await self._leave_nothing(tenant.id)
         return Gone()
 
@@ -184,7 +183,8 @@ class ProcessProvisioner:
                     return found
             others = [record.port for one in folders.folders(self._state) if (record := one.record())]
             [port] = ports.choose(1, taken=others, seed=str(self._state))
-            record = Record(vc.namespace, vc.name, vc.uid, vc.root, port)
+            is_shared = found.is_etcd_shared if found else self._settings.is_etcd_shared
+            record = Record(vc.namespace, vc.name, vc.uid, vc.root, port, is_shared)
             tenant.save(record)
             return record
 
@@ -216,6 +216,10 @@ class ProcessProvisioner:
             self._known[program] = flags.known(text.decode(errors="replace"))
         return self._known[program]
 
+    def _etcd(self, record: Record) -> Etcd:
+        """The etcd that a tenant began with: another setting is for new tenants, whose objects are nowhere yet."""
+        return self._shared if record.is_etcd_shared else self._own
+
     def _server(self, record: Record) -> str:
         host = f"[{self._settings.address}]" if ":" in self._settings.address else self._settings.address
         return f"https://{host}:{record.port}"
@@ -229,9 +233,8 @@ class ProcessProvisioner:
         async with files.lock(self._state / "lock", deadline=LOCK_SECONDS):
             if folders.folders(self._state):
                 return
-            if isinstance(self._etcd, SharedEtcd):
-                await self._etcd.end(process.running(self._state))
-                (self._state / "locks" / "etcd").unlink(missing_ok=True)
+            await self._shared.end(process.running(self._state))
+            (self._state / "locks" / "etcd").unlink(missing_ok=True)
             for path in (self._state / "tenants", self._state / "locks"):
                 with contextlib.suppress(OSError):  # it was gone, or somebody is about to use it
                     path.rmdir()
