@@ -14,6 +14,7 @@ from eventually import eventually
 from hansa.kube import resources
 from hansa.kube.objects import Object
 from hansa.scheduling.uppers import QUOTAS
+from hansa.tenancy import api
 from programs import Hansa, Refused
 from tenant_league import Side
 
@@ -78,6 +79,7 @@ class Pool:
         await self.meta.make(resources.NAMESPACES, name, metadata={"annotations": {SLICE: slice_}})
         if quota:
             await self.quota(name, **quota)
+        await self.meta.there(resources.SERVICE_ACCOUNTS, "default", name, within=WITHIN)  # pods need it
 
     async def quota(self, namespace: str, **hard: str) -> None:
         """Set the quota of a namespace."""
@@ -168,6 +170,21 @@ class Pool:
     def _assert_running(self) -> None:
         if self.program is not None and self.program.has_ended:
             raise Refused(f"vc-scheduler does not run: {self.log.read_text()[-4000:]}")
+
+
+async def announce(meta: Side) -> None:
+    """The VirtualCluster of a tenant whose control plane is the meta cluster."""
+    config = base64.b64encode(meta.cluster.kubeconfig.read_bytes()).decode()
+    made = await meta.make(
+        api.VIRTUAL_CLUSTERS,
+        "blue",
+        "default",
+        metadata={"annotations": {"tenancy.x-k8s.io/admin-kubeconfig": config}},
+        spec={"clusterVersionName": "any"},
+    )
+    key = api.root_namespace(Object.of(made).key, made["metadata"]["uid"])
+    status = {"status": {"phase": "Running", "clusterNamespace": key}}
+    await meta.client.patch(api.VIRTUAL_CLUSTERS, "blue", status, namespace="default", subresource="status")
 
 
 def bound(obj: Object, node: str) -> Object:

@@ -125,7 +125,6 @@ class PodScheduler:
             self._ledger.settle(spot, upper.pods.get(spot.key))
         trial = self._trials.setdefault(spot, _Trial(pod.uid, 0.0))
         trial.since = self._clock.now()
-        upper.recorder.record(Subject.of(pod), "Scheduled", f"it was given cluster {fit.cluster}")
 
     async def _evict(self, upper: Upper, pod: objects.Object, given: str) -> None:
         """The namespace left the cluster that the pod is bound in."""

@@ -101,7 +101,7 @@ class PoolMembers:
         self._connect, self._join_cluster, self._learn, self._headroom = connect, join, learn, headroom
         self._clusters: store.Store | None = None
         self._members: dict[str, _Member] = {}
-        self._secrets: dict[objects.Key, store.Store] = {}
+        self._secrets: dict[objects.Key, tuple[store.Store, contextlib.AsyncExitStack]] = {}
         self._seen: set[objects.Key] = set()
         self._queue: queue.Queue[objects.Key] = queue.Queue("pool members", clock=clock, random=random, metrics=metrics)
         self._controller = controller.Controller(
@@ -118,7 +118,6 @@ class PoolMembers:
         """Follow the Clusters until drained; then all of them leave."""
         async with contextlib.AsyncExitStack() as stack:
             stack.push_async_callback(self._leave_all)
-            self._stack = stack
             self._clusters = await stack.enter_async_context(self._meta.share(self._scope))
             stack.callback(self._clusters.listen(self._queue.add, table.own_key))
             await self._controller.run()
@@ -134,7 +133,7 @@ class PoolMembers:
         if member is not None and member.place != place:
             log.warning("two Clusters have one name", extra={"cluster": str(place), "other": str(member.place)})
         elif found is None or found.status.get("phase") == Phase.FAILED:
-            await self._leave(place.name)
+            await self._leave(place.name, place)
         elif member is not None or found.status.get("phase") == Phase.PROVISIONED:
             await self._keep(found, member)
         self._seen.add(place)
@@ -165,17 +164,25 @@ class PoolMembers:
     async def _secret(self, place: objects.Key) -> objects.Object | None:
         if place not in self._secrets:
             scope = Scope(resources.SECRETS, namespace=place.namespace, fields=f"metadata.name={place.name}")
-            cache = self._secrets[place] = await self._stack.enter_async_context(self._meta.share(scope))
-            self._stack.callback(cache.listen(self._queue.add, table.own_key))
-        await self._secrets[place].knowledge.wait_complete(FIRST_LIST)
-        return self._secrets[place].get(place)
+            stack = contextlib.AsyncExitStack()
+            cache = await stack.enter_async_context(self._meta.share(scope))
+            stack.callback(cache.listen(self._queue.add, table.own_key))
+            self._secrets[place] = cache, stack
+        cache, _ = self._secrets[place]
+        await cache.knowledge.wait_complete(FIRST_LIST)
+        return cache.get(place)
 
-    async def _leave(self, name: str) -> None:
+    async def _leave(self, name: str, place: objects.Key) -> None:
+        if (kept := self._secrets.pop(place, None)) is not None:
+            await kept[1].aclose()
         if (member := self._members.pop(name, None)) is not None:
             await self._registry.leave(name)
             await member.client.close()
             log.info("a cluster left the pool", extra={"cluster": name})
 
     async def _leave_all(self) -> None:
-        for name in list(self._members):
-            await self._leave(name)
+        for name, member in list(self._members.items()):
+            await self._leave(name, member.place)
+        for _, stack in self._secrets.values():
+            await stack.aclose()
+        self._secrets.clear()

@@ -19,7 +19,7 @@ from hansa.scheduling.pool import State
 from hansa.scheduling.uppers import NAMESPACE, Space, Spot, Uppers
 
 log = logging.getLogger(__name__)
-WORKERS = 32  # namespaces, and pods, that are written at once
+WORKERS = 64  # namespaces, and pods, that are written at once; also of one upper cluster
 LOOK_AGAIN = 0.5  # seconds from one look at whether all is known to the next
 PATIENCE = 30.0  # seconds after which the first plan is made although some have not been listed
 PAUSE = 0.2  # seconds in which many changes of clusters wake those that wait once
@@ -56,10 +56,10 @@ class PoolScheduler:
         )
         self._pods = PodScheduler(self._uppers, landscape, self._ledger, below=below, clock=clock)
         self._spaces: queue.Queue[Space] = queue.Queue(
-            "namespaces to place", clock=clock, random=random, metrics=metrics, group=_upper_of_space
+            "namespaces to place", clock=clock, random=random, metrics=metrics, group=_upper_of_space, width=WORKERS
         )
         self._spots: queue.Queue[Spot] = queue.Queue(
-            "pods to place", clock=clock, random=random, metrics=metrics, group=_upper_of_spot
+            "pods to place", clock=clock, random=random, metrics=metrics, group=_upper_of_spot, width=WORKERS
         )
         self._controllers = (
             controller.Controller(

@@ -1,16 +1,14 @@
 """A meta cluster that is a tenant, too, and two super clusters with kwok nodes; one `hansa vc-scheduler`."""
 
-import base64
 import contextlib
 
 import pytest
 
-from hansa.kube.objects import Object
 from hansa.local import ClusterSpec, NodeShape
 from hansa.scheduling import pool_members
-from hansa.tenancy import api, installing
+from hansa.tenancy import installing
 from league import fresh_name
-from pool_league import Pool
+from pool_league import Pool, announce
 from programs import Kubectl
 from tenant_league import Side
 
@@ -40,21 +38,6 @@ async def shared_pool(fleet, kubectl, tmp_path_factory):
         await pool.start()
         yield pool
         await pool.stop()
-
-
-async def announce(meta: Side) -> None:
-    """The VirtualCluster of a tenant whose control plane is the meta cluster."""
-    config = base64.b64encode(meta.cluster.kubeconfig.read_bytes()).decode()
-    made = await meta.make(
-        api.VIRTUAL_CLUSTERS,
-        "blue",
-        "default",
-        metadata={"annotations": {"tenancy.x-k8s.io/admin-kubeconfig": config}},
-        spec={"clusterVersionName": "any"},
-    )
-    key = api.root_namespace(Object.of(made).key, made["metadata"]["uid"])
-    status = {"status": {"phase": "Running", "clusterNamespace": key}}
-    await meta.client.patch(api.VIRTUAL_CLUSTERS, "blue", status, namespace="default", subresource="status")
 
 
 @pytest.fixture
