@@ -3,6 +3,7 @@
 import base64
 import contextlib
 import json
+import secrets
 import signal
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ import programs
 from hansa.kube import resources
 from hansa.kube.objects import Key
 from hansa.tenancy import api
-from programs import Hansa
+from programs import Hansa, Refused
 from tenant_league import Side, Tenant, pod
 
 PLACEMENTS = "scheduler.tenancy.x-k8s.io/placements"
@@ -44,6 +45,20 @@ class PoolLab:
         self.key = api.root_namespace(Key("default", "blue"), made["metadata"]["uid"])
         status = {"status": {"phase": "Running", "clusterNamespace": self.key}}
         await self.meta.client.patch(api.VIRTUAL_CLUSTERS, "blue", status, namespace="default", subresource="status")
+
+    async def hansa(self, *words: str) -> str:
+        """Run a command for the pool; what it says."""
+        log = self.folder / f"{words[0]}-{secrets.token_hex(4)}.log"
+        config = str(self.meta.cluster.kubeconfig)
+        program = await programs.start(*words, "--meta-kubeconfig", config, log=log)
+        if await program.ended(within=120):
+            raise Refused(log.read_text())
+        return log.read_text()
+
+    async def join(self, name: str, *flags: str) -> str:
+        """Let a super cluster take part, with the rights that it gives us and no others; one syncer serves all."""
+        config = str(self.supers[name].cluster.kubeconfig)
+        return await self.hansa("join", name, "--kubeconfig", config, "--apply", "--without-syncer", *flags)
 
     async def start(self, name: str = "pool", *flags: str) -> None:
         """Start a syncer: one for all, unless its flags say another thing."""

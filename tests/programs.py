@@ -67,9 +67,9 @@ class Hansa:
         with contextlib.suppress(ProcessLookupError):
             self._process.kill()
 
-    async def ended(self) -> int:
+    async def ended(self, *, within: float = 30.0) -> int:
         """Its exit code."""
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(within):
             return await self._process.wait()
 
     async def stop(self) -> int:

@@ -87,6 +87,7 @@ PLACEMENTS = "scheduler.tenancy.x-k8s.io/placements"  # of a namespace: how many
 SUPER_CLUSTER = "scheduler.tenancy.x-k8s.io/superCluster"  # of a pod: the super cluster that runs it
 PLACEMENT_POLICY = "scheduler.tenancy.x-k8s.io/policy"  # of a namespace: spread, pack, or prefer with labels
 BALANCER = "tenancy.x-k8s.io/balancer."  # and an id; of a Service: its addresses in that super cluster, as JSON
+SUPER_UID = "hansa.dev/super-uid"  # annotation of a Cluster: the uid of the kube-system namespace of its super cluster
 PLANNED = "hansa.dev/planned"  # of a namespace: what was planned last, by which an edit by hand is told
 HEADROOM = "hansa.dev/headroom"  # annotation of a super cluster's Cluster: what of it is kept free
 LEAVING = "hansa.dev/leaving"  # annotation of a super cluster's Cluster, "true": what is there goes elsewhere

@@ -1,12 +1,10 @@
 """A meta cluster that is its own tenant, and two super clusters with kwok nodes; one `hansa vc-syncer --pool`."""
 
-import base64
 import contextlib
 
 import pytest
 
 from hansa.local import ClusterSpec, NodeShape
-from hansa.scheduling import pool_members
 from hansa.tenancy import installing
 from league import fresh_name
 from pool_lab import PoolLab
@@ -30,7 +28,6 @@ async def clusters(fleet, kubectl):
             client = await stack.enter_async_context(one.client("hansa-test"))
             made[one.name] = Side(one, Kubectl(kubectl, one.kubeconfig), client)
         await installing.install(made["meta"].client)
-        await pool_members.resource(made["meta"].client)
         yield made
 
 
@@ -40,26 +37,10 @@ async def shared_pool(clusters, tmp_path_factory):
     lab = PoolLab(clusters["meta"], {name: clusters[name] for name in SUPERS}, tmp_path_factory.mktemp("pool"))
     await lab.announce()
     for name in SUPERS:
-        await join(lab, name)
+        await lab.join(name)
     await lab.start()
     yield lab
     await lab.stop()
-
-
-async def join(lab: PoolLab, name: str) -> None:
-    """Let a super cluster take part, as the seed's files do."""
-    config = base64.b64encode(lab.supers[name].cluster.kubeconfig.read_bytes()).decode()
-    metadata = {"name": name, "namespace": "default"}
-    await lab.meta.kubectl.apply(
-        {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": {"admin-kubeconfig": config}},
-        {
-            "apiVersion": "cluster.x-k8s.io/v1alpha4",
-            "kind": "Cluster",
-            "metadata": metadata,
-            "spec": {},
-            "status": {"phase": "Provisioned"},
-        },
-    )
 
 
 @pytest.fixture

@@ -1,0 +1,106 @@
+"""`hansa join` and `hansa leave` on real clusters."""
+
+import asyncio
+import base64
+import json
+
+import pytest
+import yaml
+
+from eventually import eventually
+from hansa.kube import resources
+from hansa.kube.client import Client
+from hansa.kube.credentials import kubeconfig
+from hansa.kube.errors import Forbidden
+from hansa.tenancy import pool_files, service_ranges
+from programs import Kubectl, Refused
+
+FILES = {
+    *("cluster-cr.yaml", "cluster-id.yaml", "kubeconfig"),
+    *("secret-for-scheduler.yaml", "secret-for-vc-syncer.yaml", "vc-syncer.yaml"),
+}
+
+
+async def test_join_writes_the_seeds_six_files_and_kubectl_takes_them(shared_pool, kubectl, tmp_path):
+    meta, r1 = shared_pool.meta, shared_pool.supers["r1"]
+    folder = tmp_path / "cluster_r1"
+    await shared_pool.hansa("join", "r1", "--kubeconfig", str(r1.cluster.kubeconfig), "--output", str(folder))
+    assert {path.name for path in folder.iterdir()} == FILES
+    for name in ("kubeconfig", "secret-for-scheduler.yaml", "secret-for-vc-syncer.yaml"):
+        assert (folder / name).stat().st_mode & 0o077 == 0, f"others can read {name}"
+    ours = Kubectl(kubectl, folder / "kubeconfig")
+    await r1.kubectl("apply", "-f", str(folder / "cluster-id.yaml"))
+    for name in ("vc-syncer.yaml", "cluster-cr.yaml", "secret-for-scheduler.yaml", "secret-for-vc-syncer.yaml"):
+        await meta.kubectl("apply", "-f", str(folder / name))
+    assert (await ours.get("configmap", "-n", "kube-system", "supercluster-info"))["data"] == {"id": "r1"}
+    assert (await meta.kubectl.get("clusters.cluster.x-k8s.io", "r1"))["status"]["phase"] == "Provisioned"
+    deployment = await meta.kubectl.get("deploy", "-n", "vc-manager", "vc-syncer-r1")
+    assert "--feature-gates=SuperClusterPooling=true" in deployment["spec"]["template"]["spec"]["containers"][0]["args"]
+    await meta.kubectl("delete", "-n", "vc-manager", "deploy/vc-syncer-r1", "secret/cluster-r1-config")
+
+
+async def test_the_account_may_do_what_it_needs_and_nothing_else(shared_pool, tmp_path):
+    r1 = shared_pool.supers["r1"]
+    secret = await shared_pool.meta.kubectl.get("secret", "r1")
+    config = tmp_path / "kubeconfig"
+    config.write_bytes(base64.b64decode(secret["data"]["admin-kubeconfig"]))
+    assert "client-key-data" not in yaml.safe_load(config.read_text())["users"][0]["user"]
+    async with Client(kubeconfig.from_files(config), user_agent="hansa-test") as client:
+        await client.list(resources.NODES)
+        for resource in (resources.CLUSTER_ROLES, resources.DEPLOYMENTS):
+            with pytest.raises(Forbidden):
+                await client.list(resource)
+        node = (await r1.client.list(resources.NODES)).items[0]
+        with pytest.raises(Forbidden):
+            await client.patch(resources.NODES, node.name, {"spec": {"unschedulable": True}})
+
+
+async def test_what_cannot_join_is_told_in_a_sentence(shared_pool, tmp_path):
+    r1, r2 = (shared_pool.supers[name].cluster.kubeconfig for name in ("r1", "r2"))
+    for words, sentence in (
+        (("R1", "--kubeconfig", str(r1)), 'hansa: "R1" cannot be the id of a super cluster'),
+        (("r9", "--kubeconfig", str(r1)), "hansa: the cluster has the id r1 already: join it as r1"),
+    ):
+        with pytest.raises(Refused, match=sentence):
+            await shared_pool.hansa("join", *words)
+    away = tmp_path / "away"
+    config = yaml.safe_load(r2.read_text())
+    config["clusters"][0]["cluster"]["server"] = "https://127.0.0.1:1"
+    away.write_text(yaml.safe_dump(config))
+    with pytest.raises(Refused, match=r"127\.0\.0\.1:1"):
+        await shared_pool.hansa("join", "r2", "--kubeconfig", str(away))
+    with pytest.raises(Refused, match="there is no super cluster r9 in this pool"):
+        await shared_pool.hansa("leave", "r9")
+
+
+async def test_an_id_that_another_cluster_has_is_taken(shared_pool):
+    meta, config = shared_pool.meta, str(shared_pool.meta.cluster.kubeconfig)
+    with pytest.raises(Refused, match="Cluster default/r1 of the meta cluster has the id r1 already"):
+        await shared_pool.hansa("join", "r1", "--kubeconfig", config, "--apply", "--without-syncer")
+    await meta.kubectl("delete", "namespace", "hansa-system", "--wait=false")
+
+
+async def test_a_super_cluster_leaves_when_it_is_empty_and_may_come_again(pool, namespace):
+    meta, r2, below = pool.meta, pool.supers["r2"], pool.tenant.below(namespace)
+    await pool.namespace(namespace, "r1", "r2")
+    await pool.meta.make(resources.CONFIG_MAPS, "c", namespace)
+    await r2.there(resources.CONFIG_MAPS, "c", below)
+    config = str(r2.cluster.kubeconfig)
+    leaving = asyncio.create_task(pool.hansa("leave", "r2", "--kubeconfig", config, "--timeout", "100"))
+
+    async def is_closed():
+        cluster = await meta.kubectl.get("clusters.cluster.x-k8s.io", "r2")
+        return cluster["metadata"]["annotations"].get("hansa.dev/leaving") == "true"
+
+    await eventually(is_closed, within=30)
+    assert not leaving.done()
+    await pool.place(namespace, "r1")
+    said = await leaving
+    assert "r2 has left the pool" in said
+    assert await r2.look(resources.NAMESPACES, below) is None
+    await r2.gone(service_ranges.SERVICE_CIDRS, f"{pool.key}-kubernetes")
+    assert await r2.look(resources.SERVICE_ACCOUNTS, *reversed(pool_files.ACCOUNT)) is None
+    assert await meta.look(resources.SECRETS, "r2", "default") is None
+    await pool.join("r2")
+    await pool.say(namespace, json.dumps({"r2": 1}))
+    await r2.there(resources.CONFIG_MAPS, "c", below)
