@@ -79,6 +79,8 @@ READY_FOR_UPGRADE = "tenancy.x-k8s.io/ready-for-upgrade"  # label of a VirtualCl
 VERSION_APPLIED = (
     "tenancy.x-k8s.io/cluster-version-applied"  # label of a VirtualCluster: resourceVersion of its version
 )
+VERSION_BINARIES = "hansa.dev/binaries"  # annotation of a ClusterVersion: a folder of programs, below the manager's
+VC_FINALIZER = "virtualcluster.finalizer."  # and the name of a provisioner
 
 # The pool of super clusters: annotations of a tenant's namespaces and pods. They go down, although they end in k8s.io.
 POOL = ("scheduler.tenancy.x-k8s.io", "scheduler.virtualcluster.io")

@@ -33,7 +33,7 @@ from hansa.tenancy.api import (
 from hansa.tenancy.provisioning import Gone, Progress, Provisioner, Ready
 from hansa.tenancy.service_pool import ServicePool
 from hansa.tenancy.status import Report, Verdict
-from hansa.tenancy.tenant import FINALIZER, Tenant
+from hansa.tenancy.tenant import Tenant
 from hansa.tenancy.version_keeping import Choice
 
 log = logging.getLogger(__name__)
@@ -284,8 +284,8 @@ class VirtualClusters:
 def _chosen(vc: VirtualCluster, default: str) -> str:
     """The provisioner that a VirtualCluster belongs to: whose finalizer it bears, else the one that suits it."""
     for finalizer in vc.object.metadata.finalizers:
-        if finalizer.startswith(FINALIZER):
-            return finalizer.removeprefix(FINALIZER)
+        if finalizer.startswith(keys.VC_FINALIZER):
+            return finalizer.removeprefix(keys.VC_FINALIZER)
     is_given = {keys.ADMIN_KUBECONFIG, keys.ADMIN_KUBECONFIG_SECRET} & vc.object.annotations.keys()
     return EXISTING if is_given else default
 

@@ -22,7 +22,6 @@ from hansa.tenancy.provisioning import Endpoint, Given, Gone, Order, Progress, P
 from hansa.tenancy.version_keeping import Choice
 
 log = logging.getLogger(__name__)
-FINALIZER = "virtualcluster.finalizer."  # and the name of a provisioner
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +36,7 @@ class Tenant:
     @property
     def finalizer(self) -> str:
         """What keeps the VirtualCluster there until its control plane is gone."""
-        return f"{FINALIZER}{self.provisioner.name}"
+        return f"{keys.VC_FINALIZER}{self.provisioner.name}"
 
     async def hold(self) -> Object | None:
         """Make sure that it cannot vanish while something of it runs; the object, if it had to be changed."""

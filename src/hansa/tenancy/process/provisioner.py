@@ -22,6 +22,7 @@ from hansa.kube.objects import Key
 from hansa.local import binaries, component, components, files, ports, probe, process, readiness
 from hansa.local.machines.door import Place
 from hansa.local.process import Identity, Process
+from hansa.model import keys
 from hansa.runtime import backoff
 from hansa.runtime.errors import HansaError
 from hansa.tenancy.api import BadVirtualCluster, VirtualCluster
@@ -36,7 +37,6 @@ from hansa.tenancy.provisioning import Endpoint, Gone, Order, Progress, Ready, W
 
 log = logging.getLogger(__name__)
 PROGRAMS = (components.ETCD, components.APISERVER, components.CONTROLLERS)
-VERSION_FOLDER = "hansa.dev/binaries"  # annotation of a ClusterVersion: a folder of programs, below the manager's
 LOCK_SECONDS = 600.0
 KILL_SECONDS = 10.0
 HELP_SECONDS = 30.0
@@ -189,7 +189,7 @@ class ProcessProvisioner:
             return record
 
     async def _programs(self, order: Order) -> Mapping[str, Path]:
-        named = order.version.object.annotations.get(VERSION_FOLDER, "")
+        named = order.version.object.annotations.get(keys.VERSION_BINARIES, "")
         if not named:
             if not self._programs_here:
                 self._programs_here = await binaries.ensure(PROGRAMS, sources=self._settings.sources)
