@@ -84,6 +84,13 @@ def condition(kind: str, status: str, heartbeat: str = "2026-05-01T10:00:00Z") -
     return {"type": kind, "status": status, "lastHeartbeatTime": heartbeat}
 
 
+def test_a_node_without_addresses_is_written_once() -> None:
+    source = NODE.source.with_fields(status=NODE.source.status | {"addresses": []})
+    node = NODE.desired(source)
+    assert "addresses" not in node.status
+    assert patches(resources.NODES, node, source) == []
+
+
 def test_conditions_follow_the_super_node_but_heartbeats_alone_are_not_worth_a_write() -> None:
     node = NODE.desired(NODE.source)
     before, beat, away = (
