@@ -3,8 +3,9 @@
 Each object's part is remembered and replaced as a whole, so that no count can drift.
 """
 
+import functools
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from hansa.kube.objects import Key as Place
 from hansa.kube.objects import Object
@@ -12,6 +13,8 @@ from hansa.kube.resource import Resource
 from hansa.model.mode import Mode
 from hansa.model.pair import Key, Unknown
 from hansa.model.placement import Facts, Named
+
+T = TypeVar("T")
 
 
 class Name(NamedTuple):
@@ -79,14 +82,14 @@ class References:
     def _part(self, name: Name, obj: Object, facts: Facts, *, before: _Part) -> _Part:
         rule = self._mode.rules[name.resource]
         needs = rule.needs(obj, Key(self._upper, name.resource, *name.place), facts)
-        clusters = before.clusters if isinstance(needs, Unknown) else frozenset(needs)
+        clusters = before.clusters if isinstance(needs, Unknown) else _shared(frozenset(needs))
         now = _content(obj) if clusters else 0
         if clusters and now == before.content:
             return before if clusters == before.clusters else before._replace(clusters=clusters)
         follows = _names(rule.follows(obj))
         if not clusters and not follows:
             return _NOTHING  # most objects of a big cluster are not ours
-        names = (*_names(rule.references(obj)), *self._also(name.resource, obj)) if clusters else ()
+        names = _shared((*_names(rule.references(obj)), *self._also(name.resource, obj))) if clusters else ()
         return _Part(now, names, follows, clusters) if names or follows else _NOTHING
 
     def _refollow(self, name: Name, before: Iterable[Name], after: Iterable[Name]) -> None:
@@ -122,6 +125,12 @@ class References:
 def _content(obj: Object) -> int:
     """What names and follows are computed from; objects that have a status name others in their spec."""
     return hash((obj.uid, obj.raw("spec"))) if obj.raw("status") else hash((obj.uid, obj.version))
+
+
+@functools.lru_cache(maxsize=1024)
+def _shared(value: T) -> T:
+    """Pods of a workload need the same things in the same places, and each kilobyte counts ten thousand times."""
+    return value
 
 
 def _names(named: Iterable[Named]) -> tuple[Name, ...]:
