@@ -1,0 +1,187 @@
+"""A tenant's objects in a pool: where they are, and what several super clusters tell."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from hansa.kube import resources
+from hansa.kube.objects import Object
+from hansa.kube.resource import Resource
+from hansa.model import naming
+from hansa.model.pair import Grade, Key, Unknown
+from hansa.model.placement import Facts, Intents
+from hansa.model.translation.tenant import nodes, reach
+from hansa.modes import virtualcluster
+from hansa.modes.virtualcluster_settings import Pool, Settings
+from tenants import a_link, a_pod, a_service, an_object
+
+RULES = virtualcluster.mode(Settings(pool=Pool())).rules
+JOINED = virtualcluster.mode(Settings(pool=Pool(are_networks_joined=True))).rules
+SHARED = virtualcluster.shared(Settings(pool=Pool()))
+PLACEMENTS, GIVEN = "scheduler.tenancy.x-k8s.io/placements", "scheduler.tenancy.x-k8s.io/superCluster"
+LATER = ("scheduler.virtualcluster.io/placements", "scheduler.virtualcluster.io/superCluster")
+HERE = {"clusterIP": "10.32.0.9"}
+
+
+def placed(obj: Object, resource: Resource, *, homes: Intents | None = None, users: Iterable[str] = ()) -> Any:
+    """Where an object is; `homes` are its namespace's."""
+    chosen = dict.fromkeys(("r1", "r2"), Grade.CHOSEN) if homes is None else homes
+    facts = Facts(frozenset(("r1", "r2")), {}, lambda *_: frozenset(users), lambda _: chosen)
+    found = RULES[resource].placement(obj, Key("blue", resource, *obj.key), facts)
+    return found if isinstance(found, Unknown) else sorted(found)
+
+
+def a_namespace(text: str = "", key: str = PLACEMENTS) -> Object:
+    words = {key: text} if text else {}
+    return Object.of({"kind": "Namespace", "metadata": {"name": "shop", "annotations": words}})
+
+
+@pytest.mark.parametrize(
+    ("text", "users", "clusters"),
+    [
+        ("", (), []),
+        ('{"r1":1,"r2":2}', (), ["r1", "r2"]),
+        ('{"r1":1,"r2":0}', (), ["r1"]),
+        ('{"r1":1}', ("r2",), ["r1", "r2"]),  # its pods have to leave first
+    ],
+)
+def test_a_namespace_is_where_it_is_placed_and_where_its_pods_are(text, users, clusters) -> None:
+    assert placed(a_namespace(text), resources.NAMESPACES, users=users) == clusters
+    assert placed(a_namespace(text, LATER[0]), resources.NAMESPACES, users=users) == clusters
+
+
+@pytest.mark.parametrize("text", ["r1", '{"r1":"one"}', "[]"])
+def test_nothing_is_concluded_from_placements_that_cannot_be_read(text) -> None:
+    assert isinstance(placed(a_namespace(text), resources.NAMESPACES), Unknown)
+
+
+def test_a_pod_is_in_the_cluster_that_it_was_given_if_its_namespace_is_there_or_it_was_there_before() -> None:
+    only = {"r1": Grade.CHOSEN}
+    assert placed(a_pod(), resources.PODS) == []
+    for key in (GIVEN, LATER[1]):
+        assert placed(a_pod(annotations={key: "r2"}), resources.PODS) == ["r2"]
+    assert placed(a_pod(annotations={GIVEN: "r2"}), resources.PODS, homes=only) == []
+    assert placed(a_pod({"nodeName": "r2.n1"}, annotations={GIVEN: "r2"}), resources.PODS, homes=only) == ["r2"]
+    told = {GIVEN: "r2", "hansa.dev/lower-uid": "l"}
+    assert placed(a_pod(annotations=told), resources.PODS, homes=only) == ["r2"]
+    held = a_pod({"schedulingGates": [{"name": "later"}]}, annotations={GIVEN: "r1"})
+    assert placed(held, resources.PODS) == []
+    unseen = Unknown("placements cannot be read")
+    assert placed(a_pod(annotations={GIVEN: "r1"}), resources.PODS, homes=unseen) is unseen
+
+
+def test_a_pod_takes_the_namespaces_along_that_it_cannot_do_without() -> None:
+    needed = {one.name for one in RULES[resources.PODS].references(a_pod()) if one.resource == resources.NAMESPACES}
+    assert needed == {"shop", "default", "kube-system"}
+
+
+def test_what_is_in_a_namespace_goes_with_it_but_claims_go_with_their_pods() -> None:
+    for kind in (resources.CONFIG_MAPS, resources.SECRETS, resources.SERVICE_ACCOUNTS, resources.SERVICES):
+        assert RULES[kind].goes_with_namespace
+        assert placed(an_object(kind.kind, "x", "shop"), kind, users=["r1"]) == ["r1", "r2"]
+    claim = an_object("PersistentVolumeClaim", "data", "shop")
+    assert placed(claim, resources.PERSISTENT_VOLUME_CLAIMS, users=["r2"]) == ["r2"]
+    assert RULES[resources.PERSISTENT_VOLUME_CLAIMS].lifecycle.stays
+
+
+def test_endpoints_of_all_clusters_are_everywhere_only_if_their_networks_are_joined() -> None:
+    labels = {"endpointslice.kubernetes.io/managed-by": "endpointslice-controller.k8s.io"}
+    computed = an_object("EndpointSlice", "web-x", "shop", labels=labels)
+    key, facts = Key("blue", resources.ENDPOINT_SLICES, "shop", "web-x"), Facts(frozenset(), {}, lambda *_: frozenset())
+    facts = replace(facts, of_namespace=lambda _: {"r1": Grade.CHOSEN})
+    assert placed(computed, resources.ENDPOINT_SLICES) == []
+    assert placed(an_object("EndpointSlice", "own", "shop"), resources.ENDPOINT_SLICES) == ["r1", "r2"]
+    assert JOINED[resources.ENDPOINT_SLICES].placement(computed, key, facts) == {"r1": Grade.CHOSEN}
+    service = a_service("web", selector={"app": "web"}, ports=[{"port": 80}], **HERE)
+    for rules, selected in ((RULES, {"app": "web"}), (JOINED, None)):
+        lower = service
+        for step in rules[resources.SERVICES].down:
+            lower = step(lower, a_link())
+        assert lower.spec.get("selector") == selected
+
+
+def told(upper: Object, lower: Object, cluster: str, *, homes: str = '{"r1":1,"r2":1}') -> Object:
+    """The upper Service after a super cluster told what it has."""
+    link = a_link([a_namespace(homes)], super_cluster=cluster)
+    whole = upper.to_dict()
+    for part in RULES[resources.SERVICES].up_patches(upper, lower, link):
+        for key, value in part.patch.get("metadata", {}).get("annotations", {}).items():
+            notes = whole["metadata"].setdefault("annotations", {})
+            notes.pop(key, None) if value is None else notes.update({key: value})
+        whole |= {"status": part.patch["status"]} if "status" in part.patch else {}
+    return Object.of(whole)
+
+
+def balancer(*addresses: str) -> Object:
+    ingress = [{"ip": address} for address in addresses]
+    return a_service("web").with_fields(status={"loadBalancer": {"ingress": ingress} if ingress else {}})
+
+
+def addresses(service: Object) -> list[str]:
+    return [one["ip"] for one in service.status["loadBalancer"].get("ingress") or ()]
+
+
+def test_balancers_of_several_clusters_are_all_told_and_do_not_fight() -> None:
+    service = told(a_service("web"), balancer("192.0.2.2"), "r2")
+    service = told(service, balancer("192.0.2.1"), "r1")
+    assert addresses(service) == ["192.0.2.1", "192.0.2.2"]
+    for cluster, lower in (("r1", balancer("192.0.2.1")), ("r2", balancer("192.0.2.2"))):
+        assert told(service, lower, cluster).to_dict() == service.to_dict()
+    gone = told(service, balancer("192.0.2.1"), "r1", homes='{"r1":1}')
+    assert addresses(gone) == ["192.0.2.1"]
+    assert addresses(told(gone, balancer(), "r1")) == []
+
+
+def test_a_claim_is_told_by_the_cluster_that_has_its_volume() -> None:
+    capacity = {"phase": "Bound", "capacity": {"storage": "2Gi"}}
+    upper = an_object("PersistentVolumeClaim", "data", "shop", spec={"volumeName": "pv1"}, status={"phase": "Bound"})
+    tell = RULES[resources.PERSISTENT_VOLUME_CLAIMS].up_patches
+    for volume, parts in (("pv1", 1), ("pv2", 0), (None, 0)):
+        lower = upper.with_fields(spec={"volumeName": volume} if volume else {}, status=capacity)
+        assert len(list(tell(upper, lower, a_link()))) == parts
+
+
+def test_nodes_of_one_name_in_two_super_clusters_have_two_names_above() -> None:
+    assert naming.pool_node("r1", "n1.example.com") == "r1.n1.example.com"
+    long = naming.pool_node("r1", "n" * 253)
+    assert len(long) == 253
+    assert long != naming.pool_node("r1", "n" * 252)
+    link = a_link(super_cluster="r1")
+    for kind, namespace, name in (
+        (resources.NODES, "", "r1.n1"),
+        (resources.LEASES, "kube-node-lease", "r1.n1"),
+        (resources.STORAGE_CLASSES, "", "n1"),
+    ):
+        assert SHARED.lower_place(Key("r1", kind, namespace, "n1"), link).name == name
+    assert nodes.name_below("r1.n1", link) == "n1"
+    assert nodes.name_below("n1", a_link()) == nodes.name_above("n1", a_link()) == "n1"
+
+
+@pytest.mark.parametrize(
+    ("homes", "pods", "is_whole", "words"),
+    [
+        ({"r1"}, ["r1"], True, "all of it is in r1"),
+        ({"r1", "r2"}, ["r1", "r1"], False, "in r1 it reaches 2 pods, in r2 it reaches no pods"),
+        ({"r1"}, ["r1", "r2"], False, "in r1 it reaches 1 pod, in r2 it reaches 1 pod"),
+        (set(), [], True, "it is in no super cluster"),
+    ],
+)
+def test_a_service_tells_whom_it_reaches(homes, pods, is_whole, words) -> None:
+    there = [a_pod(labels={"app": "web"}, annotations={GIVEN: cluster}) for cluster in pods]
+    others = [a_pod(labels={"app": "other"}, annotations={GIVEN: "r9"}), a_pod(labels={"app": "web"})]
+    service = a_service("web", selector={"app": "web"})
+    found = reach.of(service, [*there, *others], frozenset(homes), are_networks_joined=False)
+    assert found is not None
+    assert found.is_whole is is_whole
+    assert words in found.message
+    assert reach.of(service, there, frozenset(homes), are_networks_joined=True).is_whole
+    assert reach.of(a_service("own"), there, frozenset(homes), are_networks_joined=False) is None
+
+
+def test_an_annotation_that_somebody_broke_is_put_right_by_its_cluster() -> None:
+    broken = a_service("web").with_metadata(annotations={"tenancy.x-k8s.io/balancer.r1": "?"})
+    service = told(broken, balancer("192.0.2.1"), "r1")
+    assert json.loads(service.annotations["tenancy.x-k8s.io/balancer.r1"]) == [{"ip": "192.0.2.1"}]
