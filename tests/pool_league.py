@@ -13,7 +13,7 @@ import programs
 from eventually import eventually
 from hansa.kube import resources
 from hansa.kube.objects import Object
-from hansa.scheduling.uppers import QUOTAS
+from hansa.scheduling.pooling.uppers import QUOTAS
 from hansa.tenancy import api
 from programs import Hansa, Refused
 from tenant_league import Side

@@ -10,7 +10,7 @@ from pathlib import Path
 from figures import figure
 from hansa.kube import resources
 from hansa.local import ClusterSpec, NodeShape
-from hansa.scheduling import pool_members
+from hansa.scheduling.pooling import pool_members
 from hansa.tenancy import installing
 from pool_league import PLACEMENTS, SUPER_CLUSTER, Pool, announce
 from programs import Kubectl

@@ -10,14 +10,15 @@ import pytest
 from figures import figure
 from hansa.kube import quantity
 from hansa.kube.objects import Key, Object
-from hansa.scheduling import asks, judging, pod_choice
-from hansa.scheduling.placements import Holding
-from hansa.scheduling.planning import plan
-from hansa.scheduling.pod_choice import Seat, Seats
-from hansa.scheduling.pool import Member, Pool
+from hansa.scheduling import asks, judging
 from hansa.scheduling.residents import Resident, labels_of
+from hansa.scheduling.slicing import pod_choice
+from hansa.scheduling.slicing.placements import Holding
+from hansa.scheduling.slicing.planning import plan
+from hansa.scheduling.slicing.pod_choice import Seat, Seats
+from hansa.scheduling.slicing.pool import Member, Pool
+from hansa.scheduling.slicing.wish import Wish
 from hansa.scheduling.view import View
-from hansa.scheduling.wish import Wish
 
 CLUSTERS, NODES, PODS = 10, 1_000, 10_000  # nodes and pods of each cluster
 MILLISECONDS, MICROSECONDS = 1e3, 1e6

@@ -7,11 +7,11 @@ from fractions import Fraction
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hansa.scheduling import policies, slices
-from hansa.scheduling.placements import Holding
-from hansa.scheduling.planning import plan
-from hansa.scheduling.pool import Headroom, Member, Pool, State
-from hansa.scheduling.wish import Wish
+from hansa.scheduling.slicing import policies, slices
+from hansa.scheduling.slicing.placements import Holding
+from hansa.scheduling.slicing.planning import plan
+from hansa.scheduling.slicing.pool import Headroom, Member, Pool, State
+from hansa.scheduling.slicing.wish import Wish
 
 CLUSTERS = ("r1", "r2", "r3")
 POLICIES = (policies.Spread(), policies.Pack(), policies.read("prefer size=big:3"))

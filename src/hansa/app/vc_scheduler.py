@@ -17,10 +17,11 @@ from hansa.kube.credentials import Credentials
 from hansa.kube.credentials.source import Source
 from hansa.kube.objects import Object
 from hansa.model import naming
-from hansa.scheduling import pool, pool_members, reading
-from hansa.scheduling.landscape import Landscape
-from hansa.scheduling.pool_members import PoolMembers
-from hansa.scheduling.pool_scheduler import PoolScheduler
+from hansa.scheduling.pooling import pool_members, reading
+from hansa.scheduling.pooling.landscape import Landscape
+from hansa.scheduling.pooling.pool_members import PoolMembers
+from hansa.scheduling.pooling.pool_scheduler import PoolScheduler
+from hansa.scheduling.slicing import pool
 from hansa.tenancy import api, installing
 from hansa.tenancy.members import Members, Tenancy
 from hansa.tenancy.telling import Telling

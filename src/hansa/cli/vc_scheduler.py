@@ -8,7 +8,8 @@ from hansa.app import program, vc_scheduler
 from hansa.app.vc_scheduler import Settings
 from hansa.cli import log_flags
 from hansa.kube.credentials.source import Source
-from hansa.scheduling import policies, pool, reading, slices
+from hansa.scheduling.pooling import reading
+from hansa.scheduling.slicing import policies, pool, slices
 
 EXAMPLES = """\
 examples:

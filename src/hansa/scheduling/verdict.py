@@ -66,19 +66,20 @@ class Closed:
 
 
 @dataclass(frozen=True, slots=True)
-class SliceShortage:
-    """The namespace's slices in this cluster have less than this left."""
+class Exhausted:
+    """A budget that the pod lives on in this cluster, such as "the slices", has less than this left."""
 
+    budget: str
     resource: str
     asked: int
     left: int
 
     def __str__(self) -> str:
         left = number(self.resource, max(0, self.left))
-        return f"the namespace's slices have {left} of {told(self.resource, self.asked)} left"
+        return f"{self.budget} have {left} of {told(self.resource, self.asked)} left"
 
 
-Reason = Shortage | Scattered | Against | Closed | SliceShortage
+Reason = Shortage | Scattered | Against | Closed | Exhausted
 
 
 @dataclass(frozen=True, slots=True)

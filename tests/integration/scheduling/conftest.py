@@ -5,7 +5,7 @@ import contextlib
 import pytest
 
 from hansa.local import ClusterSpec, NodeShape
-from hansa.scheduling import pool_members
+from hansa.scheduling.pooling import pool_members
 from hansa.tenancy import installing
 from league import fresh_name
 from pool_league import Pool, announce

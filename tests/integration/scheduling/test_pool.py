@@ -4,7 +4,7 @@ import random
 from collections import Counter
 
 from hansa.kube import resources
-from hansa.scheduling.uppers import QUOTAS
+from hansa.scheduling.pooling.uppers import QUOTAS
 from pool_league import bound
 
 TWO = {"cpu": "200m", "memory": "200Mi"}

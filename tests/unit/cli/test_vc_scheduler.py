@@ -6,7 +6,7 @@ import pytest
 
 from hansa.cli import vc_scheduler
 from hansa.runtime.errors import HansaError
-from hansa.scheduling import policies, pool, slices
+from hansa.scheduling.slicing import policies, pool, slices
 
 
 def read(*flags):

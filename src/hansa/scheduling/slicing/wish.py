@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from hansa.scheduling import slices
-from hansa.scheduling.placements import Holding, Placements
-from hansa.scheduling.policies import Policy, Spread
+from hansa.scheduling.slicing import slices
+from hansa.scheduling.slicing.placements import Holding, Placements
+from hansa.scheduling.slicing.policies import Policy, Spread
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,12 +14,13 @@ from hansa.kube import client, errors, objects, resources
 from hansa.model import keys
 from hansa.runtime import clock
 from hansa.runtime.errors import HansaError
-from hansa.scheduling import placements, reading
-from hansa.scheduling.landscape import Landscape
-from hansa.scheduling.ledger import Ledger
-from hansa.scheduling.placements import Holding
-from hansa.scheduling.planning import Plan, plan
-from hansa.scheduling.uppers import NAMESPACE, Space, Upper, Uppers
+from hansa.scheduling.pooling import reading
+from hansa.scheduling.pooling.landscape import Landscape
+from hansa.scheduling.pooling.ledger import Ledger
+from hansa.scheduling.pooling.uppers import NAMESPACE, Space, Upper, Uppers
+from hansa.scheduling.slicing import placements
+from hansa.scheduling.slicing.placements import Holding
+from hansa.scheduling.slicing.planning import Plan, plan
 
 log = logging.getLogger(__name__)
 CONDITION = "Placed"

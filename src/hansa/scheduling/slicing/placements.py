@@ -7,7 +7,7 @@ import msgspec
 
 from hansa.model import capacity
 from hansa.runtime import errors
-from hansa.scheduling import slices
+from hansa.scheduling.slicing import slices
 
 Placements = Mapping[str, int]  # slices by cluster, each at least one
 

@@ -11,9 +11,9 @@ from typing import Final
 from hansa.kube import quantity
 from hansa.model import requests
 from hansa.runtime import errors
-from hansa.scheduling import slices
 from hansa.scheduling.persistent_map import PersistentMap
-from hansa.scheduling.placements import Holding
+from hansa.scheduling.slicing import slices
+from hansa.scheduling.slicing.placements import Holding
 
 _WHOLE: Final = 100  # percent
 

@@ -9,12 +9,12 @@ from fractions import Fraction
 from math import ceil
 
 from hansa.model import requests
-from hansa.scheduling import editing, placements, slices
-from hansa.scheduling.placements import Holding, Placements
-from hansa.scheduling.policies import Candidate, Order, Policy
-from hansa.scheduling.pool import Member, Pool, State
+from hansa.scheduling.slicing import editing, placements, slices
+from hansa.scheduling.slicing.placements import Holding, Placements
+from hansa.scheduling.slicing.policies import Candidate, Order, Policy
+from hansa.scheduling.slicing.pool import Member, Pool, State
+from hansa.scheduling.slicing.wish import Wish
 from hansa.scheduling.verdict import told
-from hansa.scheduling.wish import Wish
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,10 @@
 
 from hansa.kube import quantity
 from hansa.kube.objects import Key
-from hansa.scheduling import asks, pod_choice, slices
-from hansa.scheduling.placements import Holding
-from hansa.scheduling.pod_choice import Seat, Seats
+from hansa.scheduling import asks
+from hansa.scheduling.slicing import pod_choice, slices
+from hansa.scheduling.slicing.placements import Holding
+from hansa.scheduling.slicing.pod_choice import Seat, Seats
 from scheduling_things import a_node, a_pod, a_view
 
 SLICE = slices.read('{"cpu":"100m", "memory":"100Mi"}')

@@ -1,9 +1,9 @@
 """Placements that somebody wrote by hand: they are followed as they are, or refused with a reason."""
 
-from hansa.scheduling import placements, slices
-from hansa.scheduling.placements import Holding
-from hansa.scheduling.pool import Pool, State
-from hansa.scheduling.wish import Wish
+from hansa.scheduling.slicing import placements, slices
+from hansa.scheduling.slicing.placements import Holding
+from hansa.scheduling.slicing.pool import Pool, State
+from hansa.scheduling.slicing.wish import Wish
 
 
 def refusal(wish: Wish, planned: Holding, pool: Pool, wanted: int) -> str:

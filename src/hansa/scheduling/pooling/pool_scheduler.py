@@ -10,13 +10,13 @@ from hansa.control.events import Recorder
 from hansa.engine.cluster import Cluster
 from hansa.engine.registry import Registry
 from hansa.runtime import clock, metrics, tasks
-from hansa.scheduling import reading
-from hansa.scheduling.landscape import Landscape
-from hansa.scheduling.ledger import Ledger
-from hansa.scheduling.namespace_scheduler import NamespaceScheduler
-from hansa.scheduling.pod_scheduler import Below, PodScheduler
-from hansa.scheduling.pool import State
-from hansa.scheduling.uppers import NAMESPACE, Space, Spot, Uppers
+from hansa.scheduling.pooling import reading
+from hansa.scheduling.pooling.landscape import Landscape
+from hansa.scheduling.pooling.ledger import Ledger
+from hansa.scheduling.pooling.namespace_scheduler import NamespaceScheduler
+from hansa.scheduling.pooling.pod_scheduler import Below, PodScheduler
+from hansa.scheduling.pooling.uppers import NAMESPACE, Space, Spot, Uppers
+from hansa.scheduling.slicing.pool import State
 
 log = logging.getLogger(__name__)
 WORKERS = 64  # namespaces, and pods, that are written at once; also of one upper cluster

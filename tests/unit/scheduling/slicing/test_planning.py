@@ -5,11 +5,11 @@ import dataclasses
 import pytest
 
 from hansa.kube import quantity
-from hansa.scheduling import policies, slices
-from hansa.scheduling.placements import Holding
-from hansa.scheduling.planning import plan
-from hansa.scheduling.pool import Headroom, Member, Pool, State
-from hansa.scheduling.wish import Wish
+from hansa.scheduling.slicing import policies, slices
+from hansa.scheduling.slicing.placements import Holding
+from hansa.scheduling.slicing.planning import plan
+from hansa.scheduling.slicing.pool import Headroom, Member, Pool, State
+from hansa.scheduling.slicing.wish import Wish
 
 CPU = quantity.UNIT
 SLICE = {"cpu": CPU}

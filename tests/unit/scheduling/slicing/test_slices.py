@@ -6,8 +6,8 @@ import pytest
 
 from hansa.kube import quantity
 from hansa.kube.objects import Object
-from hansa.scheduling import placements, policies, pool, quotas, slices
-from hansa.scheduling.placements import Holding
+from hansa.scheduling.slicing import placements, policies, pool, quotas, slices
+from hansa.scheduling.slicing.placements import Holding
 
 SEED = '{"cpu":"100m", "memory":"100Mi"}'
 

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 
 from hansa.engine.registry import Registry
 from hansa.runtime import clock, listeners
-from hansa.scheduling.land import Facts, Land
-from hansa.scheduling.pool import Member
+from hansa.scheduling.pooling.land import Facts, Land
+from hansa.scheduling.slicing.pool import Member
 from hansa.scheduling.view import View
 
 

@@ -4,11 +4,12 @@ import pytest
 
 from hansa.kube.objects import Object
 from hansa.model import keys
-from hansa.scheduling import placements, policies, reading, slices
-from hansa.scheduling.ledger import Ledger
-from hansa.scheduling.placements import Holding
-from hansa.scheduling.pod_choice import Seat
-from hansa.scheduling.uppers import Space, Spot
+from hansa.scheduling.pooling import reading
+from hansa.scheduling.pooling.ledger import Ledger
+from hansa.scheduling.pooling.uppers import Space, Spot
+from hansa.scheduling.slicing import placements, policies, slices
+from hansa.scheduling.slicing.placements import Holding
+from hansa.scheduling.slicing.pod_choice import Seat
 from scheduling_things import a_pod
 
 LATER = "scheduler.virtualcluster.io"

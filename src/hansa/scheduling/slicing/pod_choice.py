@@ -5,12 +5,13 @@ from dataclasses import dataclass, field, replace
 
 from hansa.kube import objects
 from hansa.model import requests
-from hansa.scheduling import judging, slices
+from hansa.scheduling import judging
 from hansa.scheduling.asks import Ask
 from hansa.scheduling.persistent_map import PersistentMap
-from hansa.scheduling.placements import Holding
 from hansa.scheduling.plugins import Profile
-from hansa.scheduling.verdict import Closed, Fit, Reason, Refusal, SliceShortage, Verdict
+from hansa.scheduling.slicing import slices
+from hansa.scheduling.slicing.placements import Holding
+from hansa.scheduling.verdict import Closed, Exhausted, Fit, Reason, Refusal, Verdict
 from hansa.scheduling.view import View
 
 Used = Mapping[str, requests.Amounts]  # by cluster
@@ -92,7 +93,9 @@ def _against(
     if cluster not in views:
         return (Closed("is not known yet"),)
     asked = ((name, ask.amounts.get(name, 0)) for name in left)
-    return tuple(SliceShortage(name, nano, left[name]) for name, nano in asked if nano > left[name])
+    return tuple(
+        Exhausted("the namespace's slices", name, nano, left[name]) for name, nano in asked if nano > left[name]
+    )
 
 
 def _sum(used: Mapping[str, int], amounts: Mapping[str, int]) -> requests.Amounts:

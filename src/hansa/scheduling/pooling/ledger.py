@@ -4,11 +4,12 @@ Every decision is entered here before it is written, so that two decisions at on
 """
 
 from hansa.kube import objects
-from hansa.scheduling import pod_choice, reading
-from hansa.scheduling.placements import Holding
-from hansa.scheduling.pod_choice import Seat, Seats, Used
-from hansa.scheduling.pool import Pool
-from hansa.scheduling.uppers import Space, Spot
+from hansa.scheduling.pooling import reading
+from hansa.scheduling.pooling.uppers import Space, Spot
+from hansa.scheduling.slicing import pod_choice
+from hansa.scheduling.slicing.placements import Holding
+from hansa.scheduling.slicing.pod_choice import Seat, Seats, Used
+from hansa.scheduling.slicing.pool import Pool
 
 
 class Ledger:

@@ -11,10 +11,10 @@ import msgspec
 
 from hansa.kube import objects
 from hansa.model import keys
-from hansa.scheduling import placements, policies, quotas, slices
-from hansa.scheduling.placements import Holding
-from hansa.scheduling.policies import Policy
-from hansa.scheduling.wish import Wish
+from hansa.scheduling.slicing import placements, policies, quotas, slices
+from hansa.scheduling.slicing.placements import Holding
+from hansa.scheduling.slicing.policies import Policy
+from hansa.scheduling.slicing.wish import Wish
 
 UNSCHEDULABLE: Final = "Unschedulable"
 

@@ -13,13 +13,15 @@ from hansa.kube import errors, objects, resources
 from hansa.model import keys, requests
 from hansa.model.placement import node_of
 from hansa.runtime import clock
-from hansa.scheduling import asks, pod_choice, reading
-from hansa.scheduling.landscape import Landscape
-from hansa.scheduling.ledger import Ledger
-from hansa.scheduling.pod_choice import Seat
-from hansa.scheduling.pool import State
+from hansa.scheduling import asks
+from hansa.scheduling.pooling import reading
+from hansa.scheduling.pooling.landscape import Landscape
+from hansa.scheduling.pooling.ledger import Ledger
+from hansa.scheduling.pooling.uppers import Spot, Upper, Uppers
 from hansa.scheduling.relations import Namespaces
-from hansa.scheduling.uppers import Spot, Upper, Uppers
+from hansa.scheduling.slicing import pod_choice
+from hansa.scheduling.slicing.pod_choice import Seat
+from hansa.scheduling.slicing.pool import State
 from hansa.scheduling.verdict import Fit
 
 log = logging.getLogger(__name__)

@@ -16,7 +16,7 @@ from hansa.kube import objects, resources
 from hansa.model import capacity, keys
 from hansa.runtime import clock
 from hansa.scheduling.asks import Ask
-from hansa.scheduling.pool import Headroom, Member, State
+from hansa.scheduling.slicing.pool import Headroom, Member, State
 from hansa.scheduling.view import View
 
 

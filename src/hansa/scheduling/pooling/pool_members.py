@@ -26,8 +26,8 @@ from hansa.kube.resource import Resource
 from hansa.model import keys
 from hansa.runtime import clock, metrics
 from hansa.runtime.errors import HansaError
-from hansa.scheduling import pool
-from hansa.scheduling.land import Facts
+from hansa.scheduling.pooling.land import Facts
+from hansa.scheduling.slicing import pool
 
 log = logging.getLogger(__name__)
 GROUP: Final = "cluster.x-k8s.io"

@@ -1,0 +1,1 @@
+"""Namespace slices: quotas laid out over clusters, and the cluster of a pod within them. Pure."""
