@@ -22,9 +22,9 @@ from hansa.model.mode import Mode
 from hansa.model.translation.tenant.settings import Allowance, Tenant
 from hansa.modes import virtualcluster
 from hansa.modes.virtualcluster_settings import Settings as ModeSettings
-from hansa.scheduling import pool_members
-from hansa.scheduling.pool import Headroom
-from hansa.scheduling.pool_members import PoolMembers
+from hansa.scheduling.pooling import pool_members
+from hansa.scheduling.pooling.pool_members import PoolMembers
+from hansa.scheduling.slicing.pool import Headroom
 from hansa.tenancy import api, cluster_id
 from hansa.tenancy.members import Members, Tenancy
 from hansa.tenancy.purging import Purging

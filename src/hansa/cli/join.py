@@ -13,7 +13,7 @@ from hansa.kube.client import Client
 from hansa.kube.credentials import Credentials
 from hansa.kube.credentials.source import Source
 from hansa.kube.resource import Resource
-from hansa.scheduling import pool_members
+from hansa.scheduling.pooling import pool_members
 from hansa.tenancy import cluster_id, pool_files
 from hansa.tenancy.joining import Joining
 from hansa.tenancy.pool_files import Joined

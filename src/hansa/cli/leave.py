@@ -12,7 +12,7 @@ from hansa.kube.credentials.source import Source
 from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
 from hansa.runtime.errors import HansaError
-from hansa.scheduling import pool_members
+from hansa.scheduling.pooling import pool_members
 from hansa.tenancy import leaving, pool_files
 from hansa.tenancy.leaving import Leaving
 
