@@ -41,13 +41,18 @@ class Operator:
         return self.folder / "state"
 
     @property
+    def versions(self) -> Path:
+        """Where ClusterVersions find folders of programs."""
+        return self.folder / "binaries"
+
+    @property
     def log(self) -> Path:
         return self.folder / "vc-manager.log"
 
     async def start(self, *more: str) -> None:
         """Run it, also again."""
-        flags = ("--kubeconfig", str(self.kubeconfig), "--state", str(self.state), "--etcd-fast", *self.flags, *more)
-        self.program = await programs.start("vc-manager", *flags, log=self.log)
+        where = ("--kubeconfig", str(self.kubeconfig), "--state", str(self.state), "--binaries", str(self.versions))
+        self.program = await programs.start("vc-manager", *where, "--etcd-fast", *self.flags, *more, log=self.log)
 
     async def kill(self) -> None:
         """End it as a crash does."""

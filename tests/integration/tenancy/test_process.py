@@ -6,6 +6,7 @@ import contextlib
 import signal
 import ssl
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 import yaml
@@ -174,6 +175,11 @@ async def test_an_upgrade_goes_component_by_component_and_keeps_tokens_good(mana
             apiserver=["--max-requests-inflight=77", "--etcd-servers=https://elsewhere:2379", "--kubelet-https=true"],
             controller_manager=["--concurrent-deployment-syncs=3", "--kubeconfig=/etc/kubernetes/kubeconfig"],
         )
+        for process in before.values():
+            program = Path(process.argv[0])
+            (manager.versions / "next").mkdir(parents=True, exist_ok=True)
+            (manager.versions / "next" / program.name).symlink_to(program)
+        version = version.with_metadata(annotations={"hansa.dev/binaries": "next"})
         await manager.meta.create(CLUSTER_VERSIONS, version)
         change = {"spec": {"clusterVersionName": "cv-next"}}
         await manager.meta.patch(VIRTUAL_CLUSTERS, tenant.name, change, namespace=tenant.namespace)
@@ -184,7 +190,11 @@ async def test_an_upgrade_goes_component_by_component_and_keeps_tokens_good(mana
         # Where things are is the manager's to say, and what this version of the program does not know is left out.
         assert not [word for word in after[APISERVER].argv if "elsewhere" in word or "kubelet-https" in word]
         assert not [word for word in after[CONTROLLERS].argv if "/etc/kubernetes" in word]
-        assert after["etcd"] == before["etcd"], "what did not change was not restarted"
+        programs = {Path(process.argv[0]).parent for process in after.values()}
+        assert programs == {manager.versions / "next"}, "all of them are of the new version"
+        born = [after[name].born for name in ("etcd", APISERVER, CONTROLLERS)]
+        assert born == sorted(born), "one came after the other"
+        await client.get(resources.NAMESPACES, "kept-etcd")
         assert upgraded.status.cluster_version == "cv-next"
         review = {
             "apiVersion": "authentication.k8s.io/v1",
