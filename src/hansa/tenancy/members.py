@@ -3,6 +3,7 @@
 Credentials that change are used from the next request on. What travels along the links is the engine's.
 """
 
+import asyncio
 import contextlib
 import functools
 import logging
@@ -22,6 +23,7 @@ from hansa.runtime import clock, metrics
 from hansa.runtime.errors import HansaError
 from hansa.tenancy import api, credentials
 from hansa.tenancy.api import VIRTUAL_CLUSTERS
+from hansa.tenancy.claims import Claims
 from hansa.tenancy.credentials import Given, TenantCredentials
 from hansa.tenancy.owners import Owner
 from hansa.tenancy.telling import Telling
@@ -29,6 +31,7 @@ from hansa.tenancy.telling import Telling
 log = logging.getLogger(__name__)
 WORKERS = 16  # tenants that are joined at once
 LOOK_AGAIN = 300.0  # seconds, after which what a tenant says of its service ranges is read again
+SOON = 1.0  # seconds, after which a cluster that does not tell who it is counts as away
 FIRST_LIST = 10.0  # seconds for the first list of Secrets
 NOT_YET = frozenset({api.Phase.NEW, api.Phase.PENDING})  # phases in which there is no control plane yet
 KEY = "key"  # the index of VirtualClusters by their key
@@ -89,6 +92,7 @@ class Members:
         self._known: Iterable[Place] = ()
         self._members: dict[Place, _Member] = {}
         self._places: dict[str, Place] = {}  # who has a key: two VirtualClusters must not share one
+        self._claims = Claims()
         self._secrets: dict[str, store.Store] = {}  # by the name that they have in every root namespace
         self._queue: queue.Queue[Place] = queue.Queue("tenants", clock=clock, random=random, metrics=metrics)
         self._controller = controller.Controller(
@@ -178,6 +182,7 @@ class Members:
     async def _link(self, vc: Object, member: _Member) -> None:
         if trouble := member.cluster.health.trouble:
             raise NotSynced("Unreachable", f"the tenant's API server cannot be reached: {trouble}")
+        await self._claim(vc, member)
         key, server = member.owner.key, (await member.credentials.access()).server
         wanted = list(await self._routes(Tenancy(vc, member.owner, server), member.client))
         standing = self._registry.routes(key)
@@ -187,9 +192,36 @@ class Members:
             if route not in standing:
                 self._registry.link(route)
 
+    async def _claim(self, vc: Object, member: _Member) -> None:
+        """See that the control plane is this tenant's alone, and none of the clusters that tenants are carried to."""
+        cluster_id, key = await member.cluster.identify(), member.owner.key
+        former, holder = self._claims.holder(cluster_id), self._claims.claim(cluster_id, vc)
+        if former is not None and former != holder:
+            self._queue.add(former)  # it has to leave it to us
+        if holder == vc.key and cluster_id not in await self._lower_ids():
+            return
+        for route in self._registry.routes(key):
+            self._registry.unlink(key, route.lower)
+        if holder == vc.key:
+            raise NotSynced(
+                "IsSuperCluster", "its API server is that of a super cluster: nothing can be carried to itself"
+            )
+        raise NotSynced("SameCluster", f"its API server is that of VirtualCluster {holder} already")
+
+    async def _lower_ids(self) -> set[str]:
+        """The ids of all clusters that are no tenants, as far as they can be told now."""
+        found = set()
+        for cluster in [one for name, one in self._registry.clusters.items() if name not in self._places]:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(SOON):
+                    found.add(await cluster.identify())
+        return found
+
     async def _leave(self, place: Place) -> None:
         member = self._members.pop(place)
         del self._places[member.owner.key]
+        self._claims.forget(place)
+        self.look_at_all()  # who claimed the same may have it now
         member.end_listening()
         await self._registry.leave(member.owner.key)
         await member.client.close()

@@ -12,7 +12,7 @@ from hansa.control import events
 from hansa.engine.registry import Registry, Route
 from hansa.kube import resources
 from hansa.kube.client import Client
-from hansa.tenancy import service_ranges
+from hansa.tenancy import installing, service_ranges
 from hansa.tenancy.members import Members
 from hansa.tenancy.owners import Owner
 from hansa.tenancy.purging import Purging
@@ -24,11 +24,12 @@ from tenant_league import Tenants
 
 @pytest.fixture
 async def meta(clusters, tmp_path):
-    """Members and purging in this process, over a registry that nobody syncs along."""
-    tenants = Tenants(clusters["super"], tmp_path)
+    """Members and purging in this process, over a registry that nobody syncs along, in a cluster of their own."""
+    await installing.install(clusters["spare"].client)
+    tenants = Tenants(clusters["spare"], tmp_path)
     program, registry = Program(), Registry()
     async with contextlib.AsyncExitStack() as stack:
-        client = await stack.enter_async_context(clusters["super"].cluster.client("hansa-test-members"))
+        client = await stack.enter_async_context(clusters["spare"].cluster.client("hansa-test-members"))
         supervisor = await stack.enter_async_context(program.manager.supervisor)
         cluster = program.cluster("super", client)
         stack.push_async_callback(cluster.close)
@@ -155,6 +156,23 @@ async def test_only_what_belonged_to_a_tenant_that_is_gone_is_removed(meta, clus
     for kept in ("of-another-meta-cluster", "of-nobody"):
         assert (await tenants.super.find("namespace", f"{name}-{kept}"))["status"]["phase"] == "Active"
         await tenants.super.kubectl("delete", "namespace", f"{name}-{kept}", "--wait=false")
+
+
+async def test_one_control_plane_is_one_tenant_and_never_the_super_cluster_itself(meta, clusters):
+    tenants, registry, _ = meta
+    first, second, itself = (fresh_name("vc") for _ in range(3))
+    tenant = await tenants.add(first, clusters["blue"])
+    await is_linked(registry, tenant.key)
+    other = await tenants.announce(second, clusters["blue"])
+    own = await tenants.announce(itself, clusters["spare"])
+    for name, reason in ((second, "SameCluster"), (itself, "IsSuperCluster")):
+        told = f"--for=jsonpath={{.status.conditions[?(@.type=='Synced')].reason}}={reason}"
+        await tenants.super.kubectl("wait", f"vc/{name}", told, "--timeout=60s")
+    assert not registry.routes(other)
+    assert not registry.routes(own)
+    await tenants.super.kubectl("delete", "vc", first)
+    await is_linked(registry, other)
+    await tenants.super.kubectl("delete", "vc", second, itself)
 
 
 def namespace(name, owner):
