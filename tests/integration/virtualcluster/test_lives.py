@@ -10,10 +10,12 @@ import pytest
 from eventually import eventually
 from hansa.kube import errors, resources
 from hansa.tenancy import installing
+from hansa.tenancy.service_ranges import SERVICE_CIDRS
 from league import fresh_name
 from tenant_league import Tenants, pod
 
 OPERATIONS, MOST_PODS, CONFIGS = 150, 20, 4
+SUPER_IP = "transparency.tenancy.x-k8s.io/clusterIP"
 MARK = "hansa.dev/upper-uid"
 
 
@@ -42,12 +44,26 @@ async def test_the_objects_of_a_tenant_whose_api_server_stands_still_stay_and_de
 
 
 async def test_a_virtual_cluster_that_is_deleted_takes_exactly_its_own_with_it(tenants, clusters, blue, namespace):
+    """Its service range is taken by somebody, too: then Services have addresses of the super cluster."""
     await tenants.super.there(resources.NAMESPACES, blue.below(namespace))
-    name = fresh_name("vc")
-    tenant = await Tenants(tenants.super, tenants.folder).add(name, clusters["spare"])
-    await tenants.super.there(resources.NAMESPACES, tenant.below("kube-system"))
+    spare, name = clusters["spare"], fresh_name("vc")
+    [cidr] = (await spare.kubectl.get("servicecidr", "kubernetes"))["spec"]["cidrs"]
+    await tenants.super.make(SERVICE_CIDRS, name, spec={"cidrs": [cidr.replace("/16", "/28")]})
+    tenant = await Tenants(tenants.super, tenants.folder).add(name, spare)
+    service = await tenant.make(
+        resources.SERVICES, "db", "default", metadata={"annotations": {"a": "b"}}, spec={"ports": [{"port": 5432}]}
+    )
+    below = await tenants.super.there(resources.SERVICES, "db", tenant.below())
+    assert below["spec"]["clusterIP"] != service["spec"]["clusterIP"]
+    await tenant.there(
+        resources.SERVICES, "db", "default", when=lambda s: SUPER_IP in s["metadata"].get("annotations", {})
+    )
     await tenant.make(resources.PODS, "p", "default", **pod())
     await tenant.phase("p")
+    copy = await tenants.super.there(resources.PODS, "p", tenant.below())
+    told = {one["name"]: one.get("value") for one in copy["spec"]["containers"][0]["env"]}
+    assert told["DB_SERVICE_HOST"] == below["spec"]["clusterIP"]
+
     await tenants.super.kubectl("delete", "vc", name)
 
     async def is_clean():
@@ -59,6 +75,9 @@ async def test_a_virtual_cluster_that_is_deleted_takes_exactly_its_own_with_it(t
     kept = await tenants.super.there(resources.NAMESPACES, blue.below(namespace))
     assert kept["status"]["phase"] == "Active"
     assert await tenant.look(resources.PODS, "p", "default"), "the tenant's own control plane is untouched"
+    await tenants.super.client.delete(SERVICE_CIDRS, name)
+    for resource, one in ((resources.PODS, "p"), (resources.SERVICES, "db")):
+        await tenant.client.delete(resource, one, namespace="default")
 
 
 async def test_virtual_clusters_of_another_meta_cluster_are_served_beside_and_never_taken_for_gone(
