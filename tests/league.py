@@ -1,7 +1,9 @@
 """An upper cluster and lower ones behind virtual nodes, as a person sees them: kubectl for each, and the program."""
 
+import asyncio
 import json
 import secrets
+import urllib.request
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -99,13 +101,23 @@ class League:
             "virtual-node", "--config", str(self.config()), *where, *flags, log=self.log
         )
 
+    async def page(self, path: str) -> str:
+        """What the program serves there; not yet, if it does not answer."""
+        try:
+            answer = await asyncio.to_thread(urllib.request.urlopen, f"http://127.0.0.1:{self.port}{path}", timeout=5)
+        except OSError as error:
+            raise AssertionError(f"{path}: {error}") from None
+        return str(answer.read().decode())
+
     async def ready(self) -> None:
-        """Wait until all virtual nodes are Ready."""
+        """Wait until the program is ready, and all virtual nodes are."""
         await eventually(self._nodes_are_ready, within=PATIENCE)
 
     async def _nodes_are_ready(self) -> bool:
         if self.program is None or self.program.has_ended:
             raise Refused(f"virtual-node does not run: {self.log.read_text()[-4000:]}")
+        if self.port:
+            assert await self.page("/readyz") == "ok"
         for name in self.lowers:
             node = await self.upper.find("node", f"vn-{name}")
             assert node is not None, f"there is no node vn-{name}"
@@ -114,10 +126,10 @@ class League:
 
     async def stop(self) -> None:
         """End the program politely."""
-        if self.program is not None:
-            code = await self.program.stop()
+        program, self.program = self.program, None
+        if program is not None:
+            code = await program.stop()
             assert code == 0, f"virtual-node ended with {code}: {self.log.read_text()[-4000:]}"
-            self.program = None
 
     async def kill(self) -> None:
         """End the program as a crash does."""

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import urllib.request
 
 import pytest
 
@@ -59,13 +58,9 @@ async def test_the_seeds_own_command_line_serves_a_node(league, upper_namespace,
 
 
 async def test_health_and_metrics_are_served(league):
-    async def page(path):
-        url = f"http://127.0.0.1:{league.port}{path}"
-        return await asyncio.to_thread(lambda: urllib.request.urlopen(url, timeout=5).read().decode())
-
-    assert await page("/healthz") == "ok"
-    assert await eventually(lambda: page("/readyz")) == "ok"
-    assert 'hansa_store_objects{store="upper pods"}' in await page("/metrics")
+    assert await league.page("/healthz") == "ok"
+    assert await league.page("/readyz") == "ok"
+    assert 'hansa_store_objects{store="upper pods"}' in await league.page("/metrics")
 
 
 async def test_a_node_is_made_again_when_somebody_deletes_it(league):
