@@ -13,12 +13,11 @@ from hansa.kube import errors, objects, resources
 from hansa.model import keys, requests
 from hansa.model.placement import node_of
 from hansa.runtime import clock
-from hansa.scheduling import asks
+from hansa.scheduling import asks, judging
 from hansa.scheduling.pooling import reading
 from hansa.scheduling.pooling.landscape import Landscape
 from hansa.scheduling.pooling.ledger import Ledger
 from hansa.scheduling.pooling.uppers import Spot, Upper, Uppers
-from hansa.scheduling.relations import Namespaces
 from hansa.scheduling.slicing import pod_choice
 from hansa.scheduling.slicing.pod_choice import Seat
 from hansa.scheduling.slicing.pool import State
@@ -67,10 +66,24 @@ class PodScheduler:
             return controller.Done()
         if is_placed and not (why := reading.unschedulable(pod)):
             self.waiting.discard(spot)
+            self._remember(spot, pod, given)
             return controller.Done()
         if is_placed and (rest := self._blame(spot, pod, given, why)) > 0:
             return controller.After(rest)
         return await self._place(spot, upper, pod, given)
+
+    def _remember(self, spot: Spot, pod: objects.Object, given: str) -> None:
+        """Keep room for a pod that was sent before we began, and may not be bound yet."""
+        land = self._landscape.land(given)
+        if spot in self._trials or land is None or not land.is_known:
+            return
+        self._trials[spot] = _Trial(pod.uid, self._clock.now())
+        ask = self._ask(spot, pod)
+        if isinstance(fit := judging.judge(ask, land.view()), Fit):
+            land.reserve(objects.Key(ask.namespace, pod.name), ask, node=fit.node, seconds=RESERVED)
+
+    def _ask(self, spot: Spot, pod: objects.Object) -> asks.Ask:
+        return asks.of_pod(pod, lambda namespace: self._below(spot.upper, namespace))
 
     def _blame(self, spot: Spot, pod: objects.Object, given: str, why: str) -> float:
         """Remember that a cluster found no node; or, so shortly after the choice, for how long to wait yet."""
@@ -83,8 +96,7 @@ class PodScheduler:
         return 0.0
 
     async def _place(self, spot: Spot, upper: Upper, pod: objects.Object, given: str) -> controller.Outcome:
-        below: Namespaces = lambda namespace: self._below(spot.upper, namespace)  # noqa: E731 - a name for the type
-        ask = asks.of_pod(pod, below)
+        ask = self._ask(spot, pod)
         avoided = self._avoided(spot, pod)
         verdict = pod_choice.choose(
             ask,
