@@ -18,7 +18,7 @@ setup: .venv/ready
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-demo: .venv/ready  ## two real clusters, a Deployment in each, and what kubectl shows of them
+demo: .venv/ready  ## real clusters: pods of one that run in others, tenants that share one
 	@PATH="$(CURDIR)/$(BIN):$$PATH" tools/demo
 
 test: setup  ## everything; T=path[::name] runs a part
