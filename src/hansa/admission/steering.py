@@ -48,7 +48,7 @@ class Steering:
         Only terms that ask for other nodes in other clusters keep their upper half: where they are met decides.
         """
         halves = [self.term(term) for term in terms]
-        above, below = distinct(one for one, _ in halves), distinct(other for _, other in halves)
+        above, below = _distinct(one for one, _ in halves), _distinct(other for _, other in halves)
         if len(above) == 1 or len(below) == 1:
             halves = [] if {} in below else [({}, one) for one in below]
         return ([] if {} in above else above), halves
@@ -64,8 +64,7 @@ def _term(expressions: list[Any], fields: list[Any]) -> Term:
     return {name: conditions for name, conditions in parts.items() if conditions}
 
 
-def distinct(terms: Iterable[Term]) -> list[Term]:
-    """Each term once, in order."""
+def _distinct(terms: Iterable[Term]) -> list[Term]:
     found: list[Term] = []
     for term in terms:
         if term not in found:
