@@ -10,14 +10,15 @@ from pathlib import Path
 
 from hansa.local import Fleet, State
 
-PREFIX = "hansa-test-"
+PREFIX, DRAFT = "hansa-test-", "hansa-draft-"
 
 
 @contextlib.contextmanager
 def owned_folder() -> Iterator[Path]:
     """A new folder that `sweep` leaves alone as long as this process lives."""
-    folder = Path(tempfile.mkdtemp(prefix=PREFIX))
-    with _locked(folder):
+    draft = Path(tempfile.mkdtemp(prefix=DRAFT))
+    with _locked(draft):  # before another run's sweep can see it
+        folder = draft.rename(draft.with_name(PREFIX + draft.name.removeprefix(DRAFT)))
         yield folder
         shutil.rmtree(folder)
 
@@ -25,7 +26,7 @@ def owned_folder() -> Iterator[Path]:
 async def sweep() -> None:
     """End the clusters of test runs that were killed, and remove their folders."""
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
-        with contextlib.suppress(BlockingIOError), _locked(folder):
+        with contextlib.suppress(BlockingIOError, FileNotFoundError), _locked(folder):  # in use, or swept by another
             fleet = Fleet(State(folder / "state"))
             await fleet.down(fleet.names())
             shutil.rmtree(folder)
