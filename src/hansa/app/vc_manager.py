@@ -12,11 +12,13 @@ from hansa.control.election import Election
 from hansa.control.events import Recorder
 from hansa.control.informer import Informers
 from hansa.control.manager import Lead, Part
+from hansa.kube import resources
 from hansa.kube.client import Client
 from hansa.kube.credentials.source import Source
 from hansa.tenancy import cluster_versions, installing
 from hansa.tenancy.controller import VirtualClusters
 from hansa.tenancy.existing import Existing
+from hansa.tenancy.process import leftovers
 from hansa.tenancy.process import provisioner as processes
 from hansa.tenancy.process.provisioner import ProcessProvisioner
 from hansa.tenancy.provisioning import Provisioner
@@ -51,7 +53,7 @@ async def run(settings: Settings) -> None:
             await installing.install(client, cluster_versions.samples())
         informers = program.informers("meta", client)
         recorder = Recorder(COMPONENT, client, **program.given())
-        found = provisioners(settings, client)
+        found = provisioners(settings, client, meta=await _identify(client))
         tenants = VirtualClusters(
             client,
             informers,
@@ -69,17 +71,24 @@ async def run(settings: Settings) -> None:
         manager.work(Part("audit", tenants.audit))
         for name, provisioner in found.items():
             manager.work(Part(f"provisioner {name}", functools.partial(provisioner.run, tenants.wake)))
+            if isinstance(provisioner, ProcessProvisioner):
+                look = functools.partial(leftovers.sweep, provisioner, client, informers=informers, clock=program.clock)
+                manager.work(Part("leftovers", look))
         if settings.metrics_address:
             program.serve_health(settings.metrics_address)
         await manager.run(*_election(settings, client, informers, program))
 
 
-def provisioners(settings: Settings, client: Client) -> Mapping[str, Provisioner]:
+async def _identify(client: Client) -> str:
+    return (await client.get(resources.NAMESPACES, "kube-system")).uid
+
+
+def provisioners(settings: Settings, client: Client, *, meta: str) -> Mapping[str, Provisioner]:
     """The provisioners that serve: the one that was chosen, and clusters that are there already."""
     chosen: Provisioner | None = None
     match settings.provisioner:
         case ProcessProvisioner.name:
-            chosen = ProcessProvisioner(settings.process)
+            chosen = ProcessProvisioner(settings.process, meta=meta)
         case StatefulSets.name:
             chosen = StatefulSets(client)
     existing: Provisioner = Existing(client, user_agent=agent(COMPONENT))

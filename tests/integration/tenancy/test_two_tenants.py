@@ -166,3 +166,19 @@ async def test_a_namespace_of_somebody_else_is_never_touched(manager, home):
     assert (left.uid, left.is_leaving) == (foreign.uid, False)
     assert not (await manager.meta.list(resources.SECRETS, namespace=root)).items
     await manager.meta.delete(resources.NAMESPACES, root)
+
+
+async def test_a_tenant_whose_virtual_cluster_went_without_asking_is_taken_away_at_the_next_start(manager, pair):
+    right = pair[1]
+    await manager.stop()
+    at = {"namespace": right.namespace}
+    await manager.meta.patch(VIRTUAL_CLUSTERS, right.name, {"metadata": {"finalizers": None}}, **at)
+    await manager.meta.delete(VIRTUAL_CLUSTERS, right.name, **at)
+    assert manager.processes(right)
+    await manager.start()
+    await eventually(lambda: _nothing_of(manager, right), within=WITHIN)
+    await manager.gone(right)
+
+
+async def _nothing_of(manager, vc):
+    return not manager.processes(vc) and not manager.tenant_folder(vc).path.exists()

@@ -7,9 +7,10 @@ from pathlib import Path
 import msgspec
 import yaml
 
+from hansa.kube.objects import Object
 from hansa.local import files
 from hansa.local.state import UnusableState
-from hansa.tenancy import pki
+from hansa.tenancy import api, pki
 from hansa.tenancy.api import VirtualCluster
 from hansa.tenancy.pki import CONTEXT, Pki
 
@@ -21,6 +22,7 @@ LONGEST_STATE = 107 - len("/tenants/0123456789/etcd/client.sock")
 class Record(msgspec.Struct, frozen=True):
     """Whose control plane it is, the port that its API server was given, and where its objects are for good."""
 
+    meta: str
     namespace: str
     name: str
     uid: str
@@ -105,6 +107,12 @@ def folder(state: Path, vc: VirtualCluster) -> Folder:
 def folders(state: Path) -> list[Folder]:
     """All that are there."""
     return [Folder(path) for path in sorted((state / "tenants").glob("*")) if path.is_dir()]
+
+
+def owner(record: Record) -> VirtualCluster:
+    """The VirtualCluster that a folder was made for, as far as it is remembered."""
+    metadata = {"namespace": record.namespace, "name": record.name, "uid": record.uid}
+    return api.virtual_cluster(Object.of({"metadata": metadata, "status": {"clusterNamespace": record.root}}))
 
 
 def check_state(state: Path) -> None:

@@ -58,13 +58,13 @@ class Settings:
 
 
 class ProcessProvisioner:
-    """The provisioner."""
+    """The provisioner; `meta` is the id of the cluster whose VirtualClusters it serves."""
 
     name = "process"
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, *, meta: str) -> None:
         folders.check_state(settings.state)
-        self._settings, self._state = settings, settings.state
+        self._settings, self._state, self._meta = settings, settings.state, meta
         self._own = OwnEtcd(settings.state, is_fast=settings.is_etcd_fast)
         self._shared = SharedEtcd(settings.state, is_fast=settings.is_etcd_fast)
         self._deaths = Deaths()
@@ -131,15 +131,25 @@ class ProcessProvisioner:
             await self._leave_nothing(tenant.id)
         return Gone()
 
+    def remembered(self) -> list[VirtualCluster]:
+        """The VirtualClusters of this meta cluster that something is left of."""
+        records = [record for one in folders.folders(self._state) if (record := one.record())]
+        return [folders.owner(record) for record in records if record.meta == self._meta]
+
     async def _serve(
         self, tenant: Folder, commands: Commands, running: Mapping[tuple[str, str], Process], pki: Pki
     ) -> list[Process]:
         apiserver = await self._start(tenant, components.APISERVER, commands.apiserver(), running)
         place = Place("", self._settings.address, commands.port)
         log_of = tenant.log(components.APISERVER)
-        await component.serving(apiserver, partial(probe.is_healthy, place, "/readyz"), log=log_of)
+        try:
+            await component.serving(apiserver, partial(probe.is_healthy, place, "/readyz"), log=log_of)
+        except component.FailedToStart:
+            if running.get((tenant.id, components.APISERVER)) == apiserver:
+                await apiserver.stop()  # it had its time before: the next try begins with a new one
+            raise
         controllers = await self._start(tenant, components.CONTROLLERS, commands.controllers(), running)
-        if running.get((tenant.id, components.CONTROLLERS)) != controllers:
+        if not commands.order.vc.is_running or running.get((tenant.id, components.CONTROLLERS)) != controllers:
             credentials = Credentials(
                 lambda: kubeconfig.parse(pki.kubeconfigs[ADMIN], origin="the tenant's kubeconfig")
             )
@@ -184,7 +194,7 @@ class ProcessProvisioner:
             others = [record.port for one in folders.folders(self._state) if (record := one.record())]
             [port] = ports.choose(1, taken=others, seed=str(self._state))
             is_shared = found.is_etcd_shared if found else self._settings.is_etcd_shared
-            record = Record(vc.namespace, vc.name, vc.uid, vc.root, port, is_shared)
+            record = Record(self._meta, vc.namespace, vc.name, vc.uid, vc.root, port, is_shared)
             tenant.save(record)
             return record
 
