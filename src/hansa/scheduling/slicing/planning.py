@@ -92,7 +92,9 @@ def _most(member: Member, had: Fraction, room: int, *, is_same_size: bool) -> in
     match member.state:
         case State.OPEN:
             return max(room, held)
-        case State.CLOSED | State.LEAVING:
+        case State.CLOSED:
+            return max(min(room, ceil(had)), int(had))  # its room may not be known
+        case State.LEAVING:
             return max(min(room, ceil(had)), held)
         case State.LOST:
             return 0

@@ -167,6 +167,11 @@ def test_a_closed_cluster_keeps_what_it_has():
     assert placed(a_wish(4, had={"r1": 2}), pool) == {"r1": 2, "r2": 2}
 
 
+def test_a_cluster_that_is_not_known_yet_keeps_what_it_has_even_if_the_size_changes():
+    unknown = a_pool(r1=0, r2=9, states={"r1": State.CLOSED})
+    assert placed(a_wish(4, had={"r1": 4}, had_slice=SLICE, slice_={"cpu": 2 * CPU}), unknown) == {"r1": 2}
+
+
 def test_an_edit_by_hand_is_followed():
     pool = a_pool(r1=9, r2=9)
     edited = a_wish(2, had={"r1": 1, "r2": 1}, standing={"r1": 2})
