@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import programs
+from eventually import eventually
 from hansa.kube import resources
 from hansa.kube.objects import Key
 from hansa.tenancy import api
 from programs import Hansa, Refused
-from tenant_league import Side, Tenant, pod
+from tenant_league import WITHIN, Side, Tenant, pod
 
 PLACEMENTS = "scheduler.tenancy.x-k8s.io/placements"
 SUPER_CLUSTER = "scheduler.tenancy.x-k8s.io/superCluster"
@@ -76,10 +77,11 @@ class PoolLab:
 
     async def stop(self) -> None:
         """End all syncers politely."""
-        for name, program in self.syncers.items():
+        while self.syncers:
+            name, program = self.syncers.popitem()
             code = await program.stop()
-            assert code == 0, f"{name} ended with {code}: {self.log(name).read_text()[-4000:]}"
-        self.syncers.clear()
+            is_new = code == -signal.SIGTERM  # it had not begun yet
+            assert code == 0 or is_new, f"{name} ended with {code}: {self.log(name).read_text()[-4000:]}"
 
     async def namespace(self, name: str, *placed: str, key: str = PLACEMENTS) -> None:
         """A namespace that is placed, one slice in each."""
@@ -104,6 +106,19 @@ class PoolLab:
         """Give a pod another super cluster."""
         patch = {"metadata": {"annotations": {SUPER_CLUSTER: cluster}}}
         await self.meta.client.patch(resources.PODS, name, patch, namespace=namespace)
+
+    async def reached(self, side: Side, namespace: str, service: str, addresses: set[str]) -> None:
+        """Wait until a Service has these endpoints in a super cluster."""
+
+        async def look() -> bool:
+            labels = f"kubernetes.io/service-name={service}"
+            below = self.tenant.below(namespace)
+            page = await side.client.list(resources.ENDPOINT_SLICES, namespace=below, labels=labels)
+            found = {a for one in page.items for e in one.get("endpoints") or () for a in e["addresses"]}
+            assert found == addresses, f"{service} has {found} in {side.name}"
+            return True
+
+        await eventually(look, within=WITHIN)
 
     @contextlib.asynccontextmanager
     async def without(self, name: str) -> AsyncIterator[None]:

@@ -36,7 +36,8 @@ def _pooled(rule: Rule, pool: Pool) -> Rule:
     changed = anywhere if rule.placement is placement.everywhere else rule
     match rule.resource:
         case resources.NAMESPACES:
-            changed = replace(rule, placement=pooling.of_namespace, lifecycle=lingering)
+            where = replace(rule, placement=pooling.of_namespace, lifecycle=lingering)
+            changed = replace(where, references=pooling.needs_of_namespace, needed_at=pooling.placed)
         case resources.PODS:
             where = replace(rule, placement=pooling.of_pod, goes_with_namespace=True)
             changed = replace(where, references=pooling.needs_of_pod)

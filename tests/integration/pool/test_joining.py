@@ -15,6 +15,8 @@ from hansa.kube.errors import Forbidden
 from hansa.tenancy import pool_files, service_ranges
 from programs import Kubectl, Refused
 
+pytestmark = pytest.mark.timeout(400)  # the first one begins with three clusters, maybe on a busy machine
+
 FILES = {
     *("cluster-cr.yaml", "cluster-id.yaml", "kubeconfig"),
     *("secret-for-scheduler.yaml", "secret-for-vc-syncer.yaml", "vc-syncer.yaml"),
@@ -104,3 +106,17 @@ async def test_a_super_cluster_leaves_when_it_is_empty_and_may_come_again(pool, 
     await pool.join("r2")
     await pool.say(namespace, json.dumps({"r2": 1}))
     await r2.there(resources.CONFIG_MAPS, "c", below)
+
+
+async def test_a_cluster_keeps_what_cluster_api_says_in_it_and_nothing_else(shared_pool, namespace):
+    spec = {"paused": True, "clusterNetwork": {"pods": {"cidrBlocks": ["10.0.0.0/16"]}}}
+    status = {"phase": "Pending", "conditions": [{"type": "Ready", "status": "False"}]}
+    kind = {"apiVersion": "cluster.x-k8s.io/v1alpha4", "kind": "Cluster"}
+    made = {**kind, "metadata": {"name": namespace}, "spec": {**spec, "colour": "blue"}, "status": status}
+    await shared_pool.meta.kubectl("create", "--validate=false", "-f", "-", stdin=json.dumps(made))
+    found = await shared_pool.meta.kubectl.get("clusters.cluster.x-k8s.io", namespace)
+    assert (found["spec"], found["status"]) == (spec, status)
+    wrong = {**made, "metadata": {"name": f"{namespace}-2"}, "spec": {"paused": "perhaps"}}
+    with pytest.raises(Refused, match=r"spec\.paused"):
+        await shared_pool.meta.kubectl("create", "-f", "-", stdin=json.dumps(wrong))
+    await shared_pool.meta.kubectl("delete", "clusters.cluster.x-k8s.io", namespace)

@@ -1,7 +1,11 @@
 """Objects of a tenant in a pool: each is where placements say, and what several super clusters tell does not clash."""
 
+import pytest
+
 from hansa.kube import resources
 from league import fresh_name
+
+pytestmark = pytest.mark.timeout(400)  # the first one begins with three clusters, maybe on a busy machine
 
 ROOM = {"cpu": "10", "memory": "10Gi", "pods": "10"}
 A_NODE = {

@@ -51,6 +51,18 @@ def of_namespace(obj: Object, key: Key, facts: Facts) -> Intents:
     return users if isinstance(users, Unknown) else dict.fromkeys(placed | users, Grade.CHOSEN)
 
 
+def placed(obj: Object, _key: Key, _facts: Facts) -> Intents:
+    """Where a namespace is placed by its own words."""
+    found = placements(obj)
+    return found if isinstance(found, Unknown) else dict.fromkeys(found, Grade.CHOSEN)
+
+
+def needs_of_namespace(obj: Object) -> Iterator[Reference]:
+    """The namespaces that pods anywhere need: they stay while others are placed, so that no pod waits for them."""
+    needed = () if obj.name == resolving.DNS.namespace else (variables.API.namespace, resolving.DNS.namespace)
+    yield from (Reference(resources.NAMESPACES, "", name) for name in needed if name != obj.name)
+
+
 def of_pod(obj: Object, key: Key, facts: Facts) -> Intents:
     """A pod is in the super cluster that it was given, if its namespace is there or it was there before."""
     cluster = annotation(obj, keys.SUPER_CLUSTER)
@@ -64,7 +76,7 @@ def of_pod(obj: Object, key: Key, facts: Facts) -> Intents:
 
 
 def needs_of_pod(obj: Object) -> Iterator[Reference]:
-    """What must be there before a pod, and the namespaces of all that: some are placed nowhere themselves."""
+    """What must be there before a pod, and the namespaces of all that, which may be placed nowhere themselves."""
     yield from pod.needs(obj)
     names = (obj.namespace, variables.API.namespace, resolving.DNS.namespace if resolving.asks_cluster(obj) else "")
     yield from (Reference(resources.NAMESPACES, "", name) for name in dict.fromkeys(names) if name)

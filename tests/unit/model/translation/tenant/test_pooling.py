@@ -78,6 +78,21 @@ def test_a_pod_takes_the_namespaces_along_that_it_cannot_do_without() -> None:
     assert needed == {"shop", "default", "kube-system"}
 
 
+def test_the_systems_namespaces_are_wherever_others_are_placed_and_wait_for_each_other_in_no_circle() -> None:
+    def needed(name: str) -> list[str]:
+        obj = Object.of({"kind": "Namespace", "metadata": {"name": name}})
+        return [one.name for one in RULES[resources.NAMESPACES].references(obj)]
+
+    assert [needed(name) for name in ("shop", "default", "kube-system")] == [
+        ["default", "kube-system"],
+        ["kube-system"],
+        [],
+    ]
+    facts = Facts(frozenset(), {}, lambda *_: frozenset({"r2"}))
+    key = Key("blue", resources.NAMESPACES, "", "shop")
+    assert RULES[resources.NAMESPACES].needs(a_namespace('{"r1":1}'), key, facts) == {"r1": Grade.CHOSEN}
+
+
 def test_what_is_in_a_namespace_goes_with_it_but_claims_go_with_their_pods() -> None:
     for kind in (resources.CONFIG_MAPS, resources.SECRETS, resources.SERVICE_ACCOUNTS, resources.SERVICES):
         assert RULES[kind].goes_with_namespace
