@@ -62,7 +62,7 @@ class OwnEtcd:
             log=log,
             env=ENVIRONMENT[components.ETCD],
         )
-        await component.serving(started, EtcdApi(socket).is_healthy, log=log)
+        # Nobody waits for it here: it serves before the API server, which starts meanwhile, first asks for it.
         return Serving(Store(f"unix://{socket}"), started, log)
 
     async def forget(self, tenant: Folder, running: Running) -> None:

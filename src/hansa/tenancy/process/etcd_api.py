@@ -4,7 +4,6 @@ import base64
 import json
 import ssl
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -30,11 +29,10 @@ class DoneBefore(EtcdRefused):
 
 @dataclass(frozen=True, slots=True)
 class EtcdApi:
-    """One etcd, on a Unix socket without more, or at a URL with certificates."""
+    """One etcd, and the certificates that we show it."""
 
-    socket: Path | None = None
-    url: str = "http://etcd"
-    tls: ssl.SSLContext | None = None
+    url: str
+    tls: ssl.SSLContext
 
     async def is_healthy(self) -> bool:
         """Whether it serves."""
@@ -54,7 +52,7 @@ class EtcdApi:
             ):
                 text = await answer.text()
         except (aiohttp.ClientError, TimeoutError) as error:
-            raise HansaError(f"etcd did not answer at {self.socket or self.url}: {error}") from error
+            raise HansaError(f"etcd did not answer at {self.url}: {error}") from error
         content = _content(text)
         if answer.status != 200:
             why = str(content.get("message") or content.get("error") or text.strip())
@@ -68,11 +66,7 @@ class EtcdApi:
         return str(answer["token"])
 
     def _session(self, seconds: float) -> aiohttp.ClientSession:
-        connector: aiohttp.BaseConnector = (
-            aiohttp.UnixConnector(path=str(self.socket))
-            if self.socket
-            else aiohttp.TCPConnector(ssl=self.tls if self.tls else True)
-        )
+        connector = aiohttp.TCPConnector(ssl=self.tls)
         return aiohttp.ClientSession(connector=connector, timeout=aiohttp.ClientTimeout(total=seconds))
 
 
