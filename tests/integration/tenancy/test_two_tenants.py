@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import contextlib
 import signal
 import ssl
 
@@ -9,7 +10,7 @@ import pytest
 
 import virtual_clusters
 from eventually import eventually
-from hansa.kube import resources
+from hansa.kube import errors, resources
 from hansa.kube.objects import Key, Object
 from hansa.local import ports, probe, process
 from hansa.local.machines.door import Place
@@ -94,6 +95,26 @@ async def test_etcds_other_door_is_closed_as_well(manager, pair):
     everything = {"key": base64.b64encode(b"\0").decode(), "range_end": base64.b64encode(b"\0").decode()}
     with pytest.raises(EtcdRefused):
         await etcd.post("kv/range", everything)
+
+
+async def test_a_shared_etcd_that_dies_comes_back_for_all(manager, pair):
+    [before] = [one for (whose, _), one in process.running(manager.state).items() if not whose]
+    before.signal(signal.SIGKILL)
+
+    async def back():
+        found = process.running(manager.state).get(("", "etcd"))
+        return found is not None and found.pid != before.pid
+
+    await eventually(back, within=WITHIN)
+    for vc in pair:
+        async with manager.client(vc) as client:
+
+            async def serves(client=client):
+                with contextlib.suppress(errors.ApiError):
+                    return await client.get(resources.CONFIG_MAPS, NAME, namespace="default")
+
+            await eventually(serves, within=WITHIN)
+        await manager.whole(vc, MINE)
 
 
 async def test_one_tenants_end_is_not_felt_by_the_other_even_if_the_manager_is_killed_meanwhile(manager, pair):

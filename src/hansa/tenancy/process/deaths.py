@@ -3,20 +3,22 @@
 import asyncio
 import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 
 from hansa.local.process import Process
+
+_Watch = tuple[int, int, Hashable]  # pid, birth, and for whom
 
 
 class Deaths:
     """The processes that somebody wants to hear of."""
 
     def __init__(self) -> None:
-        self._watched: dict[tuple[int, int], int] = {}  # pid and birth, to the pidfd
+        self._watched: dict[_Watch, int] = {}  # to the pidfd
 
-    def watch(self, process: Process, tell: Callable[[], None]) -> None:
-        """Call `tell` once when the process is gone. The same process twice is watched once."""
-        known = (process.pid, process.born)
+    def watch(self, process: Process, tell: Callable[[], None], *, whom: Hashable) -> None:
+        """Call `tell` once when the process is gone. Asking again for the same one and the same `whom` is fine."""
+        known = (process.pid, process.born, whom)
         if known in self._watched:
             return
         try:
@@ -38,7 +40,7 @@ class Deaths:
         for known in list(self._watched):
             self._forget(known)
 
-    def _forget(self, known: tuple[int, int]) -> None:
+    def _forget(self, known: _Watch) -> None:
         fd = self._watched.pop(known, None)
         if fd is not None:
             with contextlib.suppress(RuntimeError):  # the loop may be gone before us

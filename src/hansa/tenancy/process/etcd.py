@@ -14,6 +14,7 @@ from hansa.kube import certificates
 from hansa.kube.certificates import KeyPair, Subject
 from hansa.local import component, components, files, ports
 from hansa.local.process import Identity, Process
+from hansa.runtime.errors import HansaError
 from hansa.tenancy.process.commands import ENVIRONMENT, Store
 from hansa.tenancy.process.etcd_api import READ_WRITE, ROOT, DoneBefore, EtcdApi, EtcdRefused, prefix_range
 from hansa.tenancy.process.folder import Folder
@@ -96,6 +97,8 @@ class SharedEtcd:
     async def forget(self, tenant: Folder, running: Running) -> None:
         """Remove a tenant's keys and its user; the last one takes the whole etcd along."""
         if ("", components.ETCD) not in running:
+            if any(other != tenant.path for other in tenant.path.parent.iterdir()):
+                raise HansaError(f"the shared etcd does not run, so what tenant {tenant.id} kept cannot be removed yet")
             return
         async with files.lock(self.state / "locks" / "etcd", deadline=component.START_SECONDS):
             api, token = await self._login()

@@ -111,7 +111,7 @@ class ProcessProvisioner:
             # An API server that waits for an etcd that is gone would wait for ever.
             started = [etcd.process, *await component.outlives(etcd.process, serving, log=etcd.log)]
         for one in started:
-            self._deaths.watch(one, partial(self._died, order.vc.key, one))
+            self._deaths.watch(one, partial(self._died, order.vc.key, one), whom=order.vc.key)
         return Ready()
 
     async def remove(self, vc: VirtualCluster) -> Gone | Progress:
