@@ -23,7 +23,7 @@ async def meta(client):
 @pytest.fixture
 async def home(meta):
     """A fresh namespace for VirtualClusters."""
-    name = f"home-{secrets.token_hex(2)}"
+    name = f"home-{secrets.token_hex(4)}"
     await _make_namespace(meta, name)
     yield name
     await meta.delete(resources.NAMESPACES, name)
@@ -32,7 +32,7 @@ async def home(meta):
 @pytest.fixture(scope="module")
 async def town(meta):
     """A namespace for VirtualClusters that all tests of a file share."""
-    name = f"town-{secrets.token_hex(2)}"
+    name = f"town-{secrets.token_hex(4)}"
     await _make_namespace(meta, name)
     yield name
     await meta.delete(resources.NAMESPACES, name)
