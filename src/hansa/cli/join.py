@@ -71,7 +71,7 @@ async def _run(arguments: argparse.Namespace) -> int:
         if arguments.apply:
             await _apply(joining, arguments)
         else:
-            joined = await joining.prepare(CLUSTERS, namespace=arguments.namespace, image=arguments.image)
+            joined = await joining.prepare(CLUSTERS, None, namespace=arguments.namespace, image=arguments.image)
             _write(joined, arguments.output or Path(f"cluster_{id_}"), has_syncer=not arguments.without_syncer)
     return 0
 
@@ -79,7 +79,7 @@ async def _run(arguments: argparse.Namespace) -> int:
 async def _apply(joining: Joining, arguments: argparse.Namespace) -> None:
     async with client(await Source(arguments.meta_kubeconfig).find()) as meta:
         clusters = await pool_members.resource(meta)
-        joined = await joining.prepare(clusters, namespace=arguments.namespace, image=arguments.image)
+        joined = await joining.prepare(clusters, meta, namespace=arguments.namespace, image=arguments.image)
         await joining.apply(joined, meta, has_syncer=not arguments.without_syncer)
     tell(f"{joining.id} has joined the pool")
 

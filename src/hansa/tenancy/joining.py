@@ -10,7 +10,7 @@ from typing import Final
 from hansa.kube import errors, resources
 from hansa.kube.client import Client
 from hansa.kube.credentials.login import Login
-from hansa.kube.objects import Object
+from hansa.kube.objects import Key, Object
 from hansa.kube.resource import Resource
 from hansa.model import keys
 from hansa.runtime.errors import HansaError
@@ -35,19 +35,20 @@ class Joining:
     below: Client
     login: Login
 
-    async def prepare(self, clusters: Resource, *, namespace: str, image: str) -> Joined:
-        """Make our account in the cluster; all that the pool has to know."""
+    async def prepare(self, clusters: Resource, meta: Client | None, *, namespace: str, image: str) -> Joined:
+        """Make our account in the cluster, unless the id is taken; all that the pool has to know."""
         found = await cluster_id.find(self.below)
         if found not in ("", self.id):
             raise Taken(f'the cluster has the id {found} already: join it as {found}, or "hansa leave {found}" first')
         uid = (await self.below.get(resources.NAMESPACES, "kube-system")).uid
+        if meta is not None:
+            await _check_free(meta, clusters, Key(namespace, self.id), uid)
         await apply(self.below, pool_files.account())
         config = pool_files.kubeconfig(self.id, self.login, await self._token())
         return Joined(self.id, namespace, uid, config, image, clusters)
 
     async def apply(self, joined: Joined, meta: Client, *, has_syncer: bool) -> None:
         """Let it take part now."""
-        await check_free(meta, joined)
         for name, made in joined.files(has_syncer=has_syncer).items():
             await apply(self.below if name in SUPER_FILES else meta, made)
         stays = {"metadata": {"annotations": {keys.LEAVING: None}}}
@@ -72,17 +73,15 @@ class Joining:
             ) from None
 
 
-async def check_free(meta: Client, joined: Joined) -> None:
-    """Refuse an id that another cluster has in this meta cluster."""
-    async for page in meta.pages(joined.clusters):
+async def _check_free(meta: Client, clusters: Resource, wanted: Key, uid: str) -> None:
+    """Refuse an id that another cluster has in this meta cluster, and a second place for the same one."""
+    async for page in meta.pages(clusters):
         for one in page.items:
-            uid = one.annotations.get(keys.SUPER_UID)
-            if one.name == joined.id and uid != joined.uid:
-                raise Taken(f"Cluster {one.key} of the meta cluster has the id {joined.id} already: choose another id")
-            if one.name != joined.id and uid == joined.uid:
-                raise Taken(f"Cluster {one.key} of the meta cluster is this very cluster: it has joined as {one.name}")
-            if one.name == joined.id and one.namespace != joined.namespace:
-                raise Taken(f"the cluster has joined as {one.key}: name that namespace, or leave first")
+            is_same = one.annotations.get(keys.SUPER_UID) == uid
+            if one.name == wanted.name and not is_same:
+                raise Taken(f"Cluster {one.key} of the meta cluster has the id {one.name} already: choose another id")
+            if is_same and one.key != wanted:
+                raise Taken(f"the cluster has joined as {one.key} already: use that name and namespace, or leave first")
 
 
 async def apply(client: Client, objects: Iterable[Object]) -> None:

@@ -79,7 +79,9 @@ async def test_an_id_that_another_cluster_has_is_taken(shared_pool):
     meta, config = shared_pool.meta, str(shared_pool.meta.cluster.kubeconfig)
     with pytest.raises(Refused, match="Cluster default/r1 of the meta cluster has the id r1 already"):
         await shared_pool.hansa("join", "r1", "--kubeconfig", config, "--apply", "--without-syncer")
-    await meta.kubectl("delete", "namespace", "hansa-system", "--wait=false")
+    assert await meta.look(resources.NAMESPACES, "hansa-system") is None, "nothing was made"
+    with pytest.raises(Refused, match="the cluster has joined as default/r1 already"):
+        await shared_pool.join("r1", "--namespace", "kube-public")
 
 
 async def test_a_super_cluster_leaves_when_it_is_empty_and_may_come_again(pool, namespace):
