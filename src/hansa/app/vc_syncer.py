@@ -25,7 +25,7 @@ from hansa.modes.virtualcluster_settings import Settings as ModeSettings
 from hansa.scheduling.pooling import pool_members
 from hansa.scheduling.pooling.pool_members import PoolMembers
 from hansa.scheduling.slicing.pool import Headroom
-from hansa.tenancy import api, cluster_id
+from hansa.tenancy import api, cluster_id, installing
 from hansa.tenancy.members import Members, Tenancy
 from hansa.tenancy.purging import Purging
 from hansa.tenancy.service_reach import ServiceReach
@@ -130,6 +130,8 @@ class _Parts:
 
     async def gather(self) -> None:
         """Let the super clusters of the pool join and leave."""
+        if self.settings.is_installed:
+            await installing.install(self.meta.client)
         clusters = await pool_members.resource(self.meta.client, is_installed=self.settings.is_installed)
         members = PoolMembers(
             self.registry,

@@ -72,3 +72,14 @@ async def test_what_happened_while_the_syncer_was_killed_is_made_good(lab, names
     await lab.start()
     await lab.meta.phase("comes", namespace)
     await lab.supers["r2"].gone(resources.NAMESPACES, below)
+
+
+async def test_a_super_cluster_may_join_after_placements_name_it(lab, namespace):
+    await lab.meta.kubectl("delete", "clusters.cluster.x-k8s.io", "r2")
+    await lab.start()
+    await lab.namespace(namespace, "r1", "r2")
+    await lab.pod(namespace, "early", "r2")
+    await lab.supers["r1"].there(resources.NAMESPACES, lab.tenant.below(namespace))
+    assert await lab.supers["r2"].look(resources.NAMESPACES, lab.tenant.below(namespace)) is None
+    await lab.join("r2")
+    await lab.meta.phase("early", namespace)
