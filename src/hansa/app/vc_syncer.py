@@ -2,7 +2,7 @@
 
 import contextlib
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
@@ -12,13 +12,12 @@ from hansa.control.informer import Scope
 from hansa.control.manager import Lead, Part
 from hansa.engine import tending
 from hansa.engine.cluster import REQUEST_DEADLINE, Cluster
-from hansa.engine.registry import Registry, Route, Routes
+from hansa.engine.registry import Registry, Route
+from hansa.engine.syncer import Syncer
 from hansa.kube.client import Client
 from hansa.kube.credentials import Credentials
 from hansa.kube.credentials.source import Source
-from hansa.kube.resource import Resource
 from hansa.model import keys
-from hansa.model.mode import Mode
 from hansa.model.translation.tenant.settings import Allowance, Tenant
 from hansa.modes import virtualcluster
 from hansa.modes.virtualcluster_settings import Settings as ModeSettings
@@ -80,16 +79,8 @@ async def run(settings: Settings) -> None:
         recorder = Recorder(f"hansa-{COMPONENT}", meta.client, **program.given())
         manager = program.manager
         manager.serve(Part("events", recorder.run, recorder.drain))
-        down, up = virtualcluster.mode(settings.mode), virtualcluster.shared(settings.mode)
-        # Nobody else has objects in tenants' namespaces, so copies alone are watched: in one cache for both ways.
-        # What the way down watches in a tenant is not watched again for the way up.
-        ways: tuple[tuple[Mode, Routes, Iterable[Resource]], ...] = (
-            (down, registry, ()),
-            (up, registry.turned(), down.rules),
-        )
-        for mode, routes, whole in ways:
-            syncer = program.syncer(mode, routes, whole=whole)
-            manager.work(Part(mode.name, syncer.run, syncer.drain))
+        for name, syncer in _syncers(settings, program, registry):
+            manager.work(Part(name, syncer.run, syncer.drain))
         parts = _Parts(settings, program, registry, supers, meta, recorder)
         manager.work(Part("tenants", parts.follow, ready=parts.ready))
         manager.work(Part("purging", parts.purge))
@@ -100,6 +91,15 @@ async def run(settings: Settings) -> None:
         if settings.metrics_address:
             program.serve_health(settings.metrics_address)
         await manager.run(*_election(settings, meta, program))
+
+
+def _syncers(settings: Settings, program: Program, registry: Registry) -> Iterator[tuple[str, Syncer]]:
+    """One for each way."""
+    down, up = virtualcluster.mode(settings.mode), virtualcluster.shared(settings.mode)
+    # Nobody else has objects in tenants' namespaces, so copies alone are watched: in one cache for both ways.
+    # What the way down watches in a tenant is not watched again for the way up.
+    yield down.name, program.syncer(down, registry, whole=())
+    yield up.name, program.syncer(up, registry.turned(), whole=down.rules)
 
 
 @dataclass(frozen=True, slots=True)

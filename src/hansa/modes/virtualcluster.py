@@ -24,10 +24,10 @@ from hansa.modes.virtualcluster_settings import Extra, Settings
 
 def mode(settings: Settings) -> Mode:
     """The table for these settings: tenants above, the super cluster below."""
-    rules = [*_namespaces_and_pods(), *_services(), *_what_pods_refer_to(), *_extra(settings), *_looked_up()]
+    rules = (*_namespaces_and_pods(), *_services(), *_what_pods_refer_to(), *_extra(settings), *_looked_up())
     table = Mode(
-        name="virtualcluster",
-        rules={rule.resource: rule for rule in rules},
+        "virtualcluster",
+        {rule.resource: rule for rule in rules},
         lower_place=namespaces.lower_place,
         shares_lowers=True,
         retold=telling.retold,
@@ -37,8 +37,8 @@ def mode(settings: Settings) -> Mode:
 
 def shared(settings: Settings) -> Mode:
     """What the super cluster has for its tenants. Its routes lead from the super cluster to them."""
-    rules = [*_volumes(), *_nodes(settings), *_offered()]
-    table = Mode(name="virtualcluster shared", rules={rule.resource: rule for rule in rules}, lower_place=nodes.place)
+    rules = {rule.resource: rule for rule in (*_volumes(), *_nodes(settings), *_offered())}
+    table = Mode("virtualcluster shared", rules, lower_place=nodes.place)
     return table if settings.pool is None else virtualcluster_pool.pooled_shared(table)
 
 
