@@ -1,11 +1,11 @@
 # The ways to work on Hansa. `make demo` and `make test` set up everything that they need.
 PYTHON ?= python3
 BIN := .venv/bin
-ALL := tests/unit tests/property tests/integration
+ALL := tests/unit tests/property tests/integration tests/e2e
 T ?= $(ALL)
 MINUTES ?= 10
 
-.PHONY: setup demo test e2e unit check format lock bench soak clean
+.PHONY: setup demo test unit check format lock bench soak clean
 
 setup: .venv/ready
 	@tools/system-packages
@@ -23,9 +23,6 @@ demo: .venv/ready  ## real clusters: pods of one that run in others, tenants tha
 
 test: setup  ## everything; T=path[::name] runs a part
 	@$(BIN)/pytest $(if $(filter-out $(ALL),$(T)),,-n 3 --dist loadgroup) $(T)
-
-e2e: setup  ## whole systems through their commands; not yet steady enough for every run
-	@$(BIN)/pytest tests/e2e
 
 unit: .venv/ready  ## what needs no cluster
 	@$(BIN)/pytest -q tests/unit
