@@ -86,6 +86,10 @@ class Table:
         """The objects under a value of an index, in the order in which they came there."""
         return [self._objects[key] for key in self._indexes[index].keys.get(value, ())]
 
+    def spread(self, index: str) -> int:
+        """How many values of an index have objects."""
+        return len(self._indexes[index].keys)
+
     def listen(self, notify: Callable[[K], None], keys: Callable[[objects.Object], Iterable[K]]) -> Callable[[], None]:
         """Tell `notify` which keys to look at: those that `keys` gives for an object before and after each change.
 

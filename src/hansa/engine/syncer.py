@@ -109,7 +109,8 @@ class Syncer:
         if not todo.actions:
             return controller.Done()
         self._note(view, key, todo)
-        problems = [_retold(one, view) for one in await self._applier.apply(todo, pair, view)]
+        with view.coming(key.resource, [made.cluster for made in todo.actions if isinstance(made, plan.Create)]):
+            problems = [_retold(one, view) for one in await self._applier.apply(todo, pair, view)]
         self._make_room(todo, problems)
         if not problems:
             return controller.Done()

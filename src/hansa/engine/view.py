@@ -3,12 +3,14 @@
 Nothing here writes or waits. What keeps a key from being decided is noted, so that its coming wakes the key.
 """
 
+import collections
+import contextlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple, TypeGuard
 
 import msgspec
 
-from hansa.engine import around, lingering, namespaces, references, tokens, waiting
+from hansa.engine import around, crowding, lingering, namespaces, references, tokens, waiting
 from hansa.engine.references import Name
 from hansa.engine.registry import Route
 from hansa.engine.side import Side
@@ -50,6 +52,7 @@ class View:
         self.routes: dict[str, Route] = {}
         self._waiting = waiting
         self._settled: dict[tuple[Key, str], int] = {}
+        self._coming: collections.Counter[tuple[str, Resource]] = collections.Counter()  # creations under way
         self.under_way: set[tuple[Key, str]] = set()  # the clusters where a write for the key goes on
         self.references = references.References(self.name, mode, self._moved, also=self._also)
         self.tokens: tokens.Tokens | None = None  # of those modes whose pods get tokens of the upper cluster
@@ -66,8 +69,10 @@ class View:
         seen = around.Around(self, route.lower)
         self.links[route.lower] = Link(self.name, self.upper_id, route.lower, route.settings, route.nodes, seen)
         self.lowers[route.lower], self.routes[route.lower] = side, route
-        for cache in side.stores.values():
+        for resource, cache in side.stores.items():
             cache.index(BY_UPPER, by_upper)
+            if (queues := self.mode.rules[resource].queues) is not None:
+                cache.index(crowding.QUEUEING, queues)
         self._replace_all()
 
     def detach(self, lower: str) -> None:
@@ -220,7 +225,26 @@ class View:
                     place = self.mode.lower_place(needed, self.links[cluster])
                     self._waiting.put(key, until=Spot(cluster, name.resource, place))
                     missing[cluster] = f"{name.resource} {name.place} is not in {cluster} yet"
+            if cluster not in missing and self._is_crowded(key.resource, cluster):
+                self._waiting.put(key, until=crowding.Room(cluster, key.resource, self.upper_id))
+                missing[cluster] = f"as many of {self.name} as may wait in {cluster} at once"
         return missing
+
+    def _is_crowded(self, resource: Resource, cluster: str) -> bool:
+        if self.mode.rules[resource].queues is None:
+            return False
+        coming = self._coming[cluster, resource]
+        return crowding.is_full(self.lowers[cluster].stores[resource], self.upper_id, coming=coming)
+
+    @contextlib.contextmanager
+    def coming(self, resource: Resource, clusters: Iterable[str]) -> Iterator[None]:
+        """Objects are being created in these clusters, while the caller stays inside."""
+        places = [(cluster, resource) for cluster in clusters]
+        self._coming.update(places)
+        try:
+            yield
+        finally:
+            self._coming.subtract(places)
 
     def _needed(self, key: Key) -> Iterable[Name]:
         """What an object cannot be without: its namespace, where namespaces travel, and what it refers to."""

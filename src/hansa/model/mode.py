@@ -106,6 +106,9 @@ class Rule:
     binds: Callable[[Object], str] = _no_node
     # Every lower object tells its part, where otherwise one of several speaks for all.
     all_tell: bool = False
+    # The upper cluster of a lower object that still waits in a queue which all share there, such as the scheduler's:
+    # a few of each are let in at once, so that the many of one hold up no other.
+    queues: Callable[[Object], tuple[str, ...]] | None = None
     # What of its status goes down: what nobody below would fill in. Asked of both sides, to see a difference.
     status_down: Callable[[Object], Mapping[str, Any] | None] = _no_status
 

@@ -61,6 +61,7 @@ def _namespaces_and_pods() -> Iterable[Rule]:
         check=guard.check,
         refused=refusal.unscheduled,
         binds=placement.node_of,
+        queues=pod.unscheduled,
         status_down=readiness.opened,
     )
 

@@ -11,7 +11,7 @@ import msgspec
 
 from hansa.kube import resources
 from hansa.kube.objects import Object
-from hansa.model import keys, lifecycle, references
+from hansa.model import keys, lifecycle, placement, references
 from hansa.model.mode import Part
 from hansa.model.pair import Key, Link
 from hansa.model.placement import Facts, Intents, everywhere
@@ -48,6 +48,14 @@ DOWN: Final = (
     mark_tenant,
     following.note_images,
 )
+
+
+def unscheduled(lower: Object) -> tuple[str, ...]:
+    """Whose pod waits for a look of the super cluster's scheduler; one that was found to fit nowhere does no longer."""
+    upper = lower.labels.get(keys.UPPER)
+    if not upper or lower.is_leaving or placement.node_of(lower):
+        return ()
+    return () if any(one["type"] == "PodScheduled" for one in lower.status.get("conditions") or ()) else (upper,)
 
 
 def down_patches(lower: Object, wanted: Object) -> Iterator[Part]:
