@@ -25,7 +25,10 @@ def decide(pair: Pair, mode: Mode) -> Plan:
     if isinstance(pair.intents, Unknown) and upper is not None and not upper.is_leaving:
         return Plan((Wait(f"where it belongs cannot be seen: {pair.intents.reason}"),))
     view = _View(pair, mode, rule, upper)
-    return Plan((*_below(view), *_above(view), *_end(view)))
+    end = tuple(_end(view))
+    # One that ends only now is told first that it leaves: what it was told before is why, and must stand until then.
+    told = () if end and upper is not None and not upper.is_leaving else _above(view)
+    return Plan((*_below(view), *told, *end))
 
 
 def refused(upper: Object, sentence: str, key: Key, mode: Mode) -> Iterator[Patch]:
