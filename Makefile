@@ -46,7 +46,7 @@ bench: setup  ## figures, side by side with others
 	@$(BIN)/pytest -s --timeout 0 $(or $(B),tests/bench)
 
 soak: setup  ## long runs; MINUTES=60 makes them longer
-	@SOAK_MINUTES=$(MINUTES) $(BIN)/pytest -s --timeout 0 tests/soak
+	@SOAK_MINUTES=$(MINUTES) $(BIN)/pytest -s --timeout 0 tests/property tests/soak
 
 clean:  ## what was built here; clusters and caches stay
 	@rm -rf .venv dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

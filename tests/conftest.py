@@ -1,11 +1,13 @@
 """Real clusters for tests: one that all share, started when the first test asks for it, and fresh ones on request."""
 
 import itertools
+import os
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 
 import real_machine
@@ -15,6 +17,11 @@ from hansa.kube.client import Client
 from hansa.kube.objects import Object
 from hansa.local import Cluster, ClusterSpec, Fleet, State, process
 from leftovers import owned_folder, sweep
+
+# The same examples in every run, however slow the machine; `make soak` looks for new ones.
+hypothesis.settings.register_profile("steady", deadline=None, derandomize=True)
+hypothesis.settings.register_profile("searching", deadline=None, max_examples=3000)
+hypothesis.settings.load_profile("searching" if "SOAK_MINUTES" in os.environ else "steady")
 
 FreshCluster = Callable[..., Awaitable[Cluster]]
 TESTS = Path(__file__).parent
