@@ -3,7 +3,7 @@
 import itertools
 import os
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +28,18 @@ TESTS = Path(__file__).parent
 APART = TESTS / "integration" / "local"  # its files share no cluster
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Where several processes share the tests, those that share clusters stay together: a folder of a layer each."""
+    """Where several processes share the tests, those that share clusters stay together."""
     for item in items:
-        place = item.path if item.path.is_relative_to(APART) else item.path.parent
-        item.add_marker(pytest.mark.xdist_group(str(place.relative_to(TESTS))))
+        item.add_marker(pytest.mark.xdist_group(_group(item.path, getattr(item, "fixturenames", ()))))
+
+
+def _group(path: Path, fixtures: Iterable[str]) -> str:
+    """What runs in one process, one after the other."""
+    if "real_cluster" in fixtures or path.name.startswith(("test_real", "test_machines")):
+        return "real machines"  # some of them look at all that the kernel has of such
+    return str((path if path.is_relative_to(APART) else path.parent).relative_to(TESTS))
 
 
 @pytest.fixture(scope="session")

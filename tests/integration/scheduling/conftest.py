@@ -13,6 +13,7 @@ from programs import Kubectl
 from tenant_league import Side
 
 SUPERS = ("r1", "r2")
+HERE = "scheduled-"  # begins the names of clusters: other folders have some of the same names
 
 
 @pytest.fixture(scope="session")
@@ -20,14 +21,14 @@ async def shared_pool(fleet, kubectl, tmp_path_factory):
     """The clusters and the scheduler, for tests that leave it running."""
     shape = NodeShape(cpu="2", memory="4Gi", pods="100")
     wishes = [
-        ClusterSpec("meta", scheduler=False, lift_limits=True),
-        *(ClusterSpec(name, nodes=2, shape=shape, lift_limits=True) for name in SUPERS),
+        ClusterSpec(f"{HERE}meta", scheduler=False, lift_limits=True),
+        *(ClusterSpec(f"{HERE}{name}", nodes=2, shape=shape, lift_limits=True) for name in SUPERS),
     ]
     async with contextlib.AsyncExitStack() as stack:
         sides = {}
         for one in await fleet.up(wishes):
             client = await stack.enter_async_context(one.client("hansa-test"))
-            sides[one.name] = Side(one, Kubectl(kubectl, one.kubeconfig), client)
+            sides[one.name.removeprefix(HERE)] = Side(one, Kubectl(kubectl, one.kubeconfig), client)
         meta = sides["meta"]
         await installing.install(meta.client)
         await pool_members.resource(meta.client)
