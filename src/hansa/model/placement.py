@@ -50,6 +50,11 @@ def nowhere(_upper: Object, _key: Key, _facts: Facts) -> Intents:
     return {}
 
 
+def seen_below(_upper: Object, _key: Key, _facts: Facts) -> Intents:
+    """It stays above, and what lower clusters have of that name is watched."""
+    return {}
+
+
 def everywhere(_upper: Object, _key: Key, facts: Facts) -> Intents:
     """It is in every lower cluster."""
     return dict.fromkeys(facts.lowers, Grade.CHOSEN)

@@ -6,11 +6,8 @@
 from collections.abc import Iterable
 
 from hansa.kube import resources
-from hansa.kube.objects import Object
 from hansa.model import keys, lifecycle, placement
 from hansa.model.mode import Mode, Rule
-from hansa.model.pair import Key
-from hansa.model.placement import Facts, Intents
 from hansa.model.translation import accounts, configuration, ingress, marking, storage
 from hansa.model.translation import services as any_services
 from hansa.model.translation.pod import following, refusal
@@ -139,7 +136,7 @@ def _extra(settings: Settings) -> Iterable[Rule]:
 def _looked_up() -> Iterable[Rule]:
     """What does not travel this way: nodes that a pod may be bound to, and which classes the super cluster offers."""
     yield Rule(resources.NODES)
-    yield Rule(resources.PRIORITY_CLASSES, lifecycle=lifecycle.SHARED_COPY, placement=_seen_below)
+    yield Rule(resources.PRIORITY_CLASSES, lifecycle=lifecycle.SHARED_COPY, placement=placement.seen_below)
 
 
 def _volumes() -> Iterable[Rule]:
@@ -195,8 +192,3 @@ def _offered() -> Iterable[Rule]:
             placement=classes.public,
             watched=classes.PUBLIC,
         )
-
-
-def _seen_below(_upper: Object, _key: Key, _facts: Facts) -> Intents:
-    """It stays above, and what the lower cluster has of that name is watched."""
-    return {}
