@@ -22,7 +22,7 @@ demo: .venv/ready  ## real clusters: pods of one that run in others, tenants tha
 	@PATH="$(CURDIR)/$(BIN):$$PATH" tools/demo
 
 test: setup  ## everything; T=path[::name] runs a part
-	@$(BIN)/pytest $(if $(filter-out $(ALL),$(T)),,-n 2 --dist loadgroup) $(T)
+	@$(BIN)/pytest $(if $(filter-out $(ALL),$(T)),,-n 2) $(T)
 
 unit: .venv/ready  ## what needs no cluster
 	@$(BIN)/pytest -q tests/unit

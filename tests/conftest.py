@@ -3,12 +3,13 @@
 import itertools
 import os
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import hypothesis
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 import real_machine
 from hansa import local
@@ -24,22 +25,24 @@ hypothesis.settings.register_profile("searching", deadline=None, max_examples=30
 hypothesis.settings.load_profile("searching" if "SOAK_MINUTES" in os.environ else "steady")
 
 FreshCluster = Callable[..., Awaitable[Cluster]]
-TESTS = Path(__file__).parent
-APART = TESTS / "integration" / "local"  # its files share no cluster
+APART = Path("tests/integration/local")  # its files share no cluster
+REAL = ("test_real", "test_machines", "test_streams")  # some of these look at all that the kernel has of machines
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Where several processes share the tests, those that share clusters stay together."""
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group(_group(item.path, getattr(item, "fixturenames", ()))))
+class Together(LoadScopeScheduling):
+    """Where several processes share the tests, those that share clusters stay in one."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        path = Path(nodeid.partition("::")[0])
+        if path.name.startswith(REAL):
+            return "real machines"
+        return str(path if path.is_relative_to(APART) else path.parent)
 
 
-def _group(path: Path, fixtures: Iterable[str]) -> str:
-    """What runs in one process, one after the other."""
-    if "real_cluster" in fixtures or path.name.startswith(("test_real", "test_machines")):
-        return "real machines"  # some of them look at all that the kernel has of such
-    return str((path if path.is_relative_to(APART) else path.parent).relative_to(TESTS))
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Together:
+    """Deal out the tests so."""
+    return Together(config, log)
 
 
 @pytest.fixture(scope="session")
