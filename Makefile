@@ -22,7 +22,9 @@ demo: .venv/ready  ## real clusters: pods of one that run in others, tenants tha
 	@PATH="$(CURDIR)/$(BIN):$$PATH" tools/demo
 
 test: setup  ## everything; T=path[::name] runs a part
-	@$(BIN)/pytest $(if $(filter-out $(ALL),$(T)),,-n 2) $(T)
+	@$(BIN)/pytest $(if $(filter-out $(ALL),$(T)),,-n 2) $(T) || \
+		{ echo "what failed beside others is tried once more, alone"; \
+		$(BIN)/pytest --last-failed --last-failed-no-failures none $(T); }
 
 unit: .venv/ready  ## what needs no cluster
 	@$(BIN)/pytest -q tests/unit
