@@ -34,7 +34,7 @@ class ServiceRanges:
     async def keep(self, owner: Owner, tenant: Client) -> tuple[str, ...]:
         """The ranges of a tenant whose addresses are good in the super cluster as well; none if there can be none."""
         try:
-            wanted = [one async for one in _all(tenant)]
+            wanted = [one async for one in _all(tenant) if not one.is_leaving]
             async with self._turn:
                 return await self._keep(owner, wanted)
         except (errors.NotFound, errors.Forbidden, errors.Invalid) as error:
@@ -47,7 +47,7 @@ class ServiceRanges:
         for one in wanted:
             name = f"{owner.key}-{one.name}"
             found = there.get(name)
-            if found is not None and (owners.of(found) != owner or _cidrs(found) != _cidrs(one)):
+            if found is not None and (found.is_leaving or owners.of(found) != owner or _cidrs(found) != _cidrs(one)):
                 continue  # somebody else's, or of a former life, which is purged
             if found is None:
                 if other := next((o for n, o in there.items() if _overlap(one, o)), None):
@@ -71,8 +71,7 @@ class ServiceRanges:
 async def _all(client: Client) -> AsyncIterator[Object]:
     async for page in client.pages(SERVICE_CIDRS):
         for one in page.items:
-            if not one.is_leaving:
-                yield one
+            yield one
 
 
 def _range(name: str, tenants: Object, owner: Owner) -> Object:
