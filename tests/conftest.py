@@ -3,7 +3,7 @@
 import itertools
 import os
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,15 @@ class Together(LoadScopeScheduling):
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Together:
     """Deal out the tests so."""
     return Together(config, log)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: Any) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Let fixtures know whether their test has failed, so that they can show what a program said."""
+    report = yield
+    if report.when == "call":
+        item.has_failed = report.failed
+    return report
 
 
 @pytest.fixture(scope="session")

@@ -1,10 +1,12 @@
 """An upper cluster and lower ones behind virtual nodes, as a person sees them: kubectl for each, and the program."""
 
 import asyncio
+import contextlib
 import json
 import secrets
+import signal
 import urllib.request
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -45,6 +47,16 @@ class Member:
         where = ["-n", namespace] if namespace else ["-A"]
         found = await self.kubectl.get(*where, kind, *(["-l", labels] if labels else []))
         return list(found["items"])
+
+    @contextlib.contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Its API server does not answer meanwhile."""
+        server = self.cluster.process("kube-apiserver")
+        server.signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            server.signal(signal.SIGCONT)
 
     def requests(self, *, agent: str = AGENT) -> list[dict[str, Any]]:
         """What the audit log says of the requests of one program."""

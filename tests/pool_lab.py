@@ -1,11 +1,9 @@
 """A pool as the syncer sees it: a meta cluster that is its own tenant, r1 and r2, and placements by hand."""
 
 import base64
-import contextlib
 import json
 import secrets
 import signal
-from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -119,13 +117,3 @@ class PoolLab:
             return True
 
         await eventually(look, within=WITHIN)
-
-    @contextlib.asynccontextmanager
-    async def without(self, name: str) -> AsyncIterator[None]:
-        """A super cluster whose API server does not answer."""
-        server = self.supers[name].cluster.process("kube-apiserver")
-        server.signal(signal.SIGSTOP)
-        try:
-            yield
-        finally:
-            server.signal(signal.SIGCONT)

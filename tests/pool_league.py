@@ -1,10 +1,7 @@
 """A pool of super clusters as a person sees it: the meta cluster, which is a tenant, too; r1 and r2; the scheduler."""
 
 import base64
-import contextlib
 import json
-import signal
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -156,16 +153,6 @@ class Pool:
             return words in self.log.read_bytes()[after:].decode(errors="replace")
 
         await eventually(look, within=WITHIN)
-
-    @contextlib.asynccontextmanager
-    async def without(self, name: str) -> AsyncIterator[None]:
-        """A super cluster whose API server does not answer."""
-        server = self.supers[name].cluster.process("kube-apiserver")
-        server.signal(signal.SIGSTOP)
-        try:
-            yield
-        finally:
-            server.signal(signal.SIGCONT)
 
     def _assert_running(self) -> None:
         if self.program is not None and self.program.has_ended:

@@ -54,7 +54,8 @@ async def run(settings: Settings) -> None:
         clusters = await pool_members.resource(client, is_installed=settings.is_installed)
         meta = program.cluster("meta", client)
         tenants, supers = Registry(), Registry()
-        landscape = Landscape(supers, clock=program.clock, lost_after=settings.lost_after)
+        supervisor = program.manager.supervisor
+        landscape = Landscape(supers, clock=program.clock, lost_after=settings.lost_after, supervisor=supervisor)
         members = PoolMembers(
             supers,
             meta.informers,
@@ -74,7 +75,7 @@ async def run(settings: Settings) -> None:
             is_pool_known=lambda: members.is_known,
             are_uppers_known=lambda: following.are_known,
             recorder=functools.partial(_recorder, program),
-            supervisor=program.manager.supervisor,
+            supervisor=supervisor,
             **program.given(),
         )
         manager = program.manager

@@ -22,12 +22,16 @@ class _Condition(msgspec.Struct, frozen=True, gc=False):
     status: str = ""
 
 
-class _Status(msgspec.Struct, frozen=True, gc=False):
+class NodeStatus(msgspec.Struct, frozen=True, gc=False):
+    """What is read of a node's status."""
+
     allocatable: Mapping[str, str] | None = None
     conditions: tuple[_Condition, ...] | None = None
 
 
-class _Spec(msgspec.Struct, frozen=True, gc=False):
+class NodeSpec(msgspec.Struct, frozen=True, gc=False):
+    """What is read of a node's spec."""
+
     unschedulable: bool | None = None
     taints: tuple[tolerations.Taint, ...] | None = None
 
@@ -138,7 +142,7 @@ class Capacity:
         return [site.ground for site in self._sites.values() if site.ground is not None]
 
     def _ground(self, node: objects.Object) -> Ground:
-        spec, status = node.decode("spec", _Spec), node.decode("status", _Status)
+        spec, status = node.decode("spec", NodeSpec), node.decode("status", NodeStatus)
         conditions = frozenset(one.type for one in status.conditions or () if one.status == "True")
         repelled = tolerations.untolerated(spec.taints or (), self._consent)
         return Ground(

@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from hansa.kube import objects, tolerations
-from hansa.model import requests
+from hansa.model import capacity, requests
 
 OWN_LABELS: Final = frozenset({"kubernetes.io/hostname", "alpha.eksctl.io/instance-id"})
 """The labels that are a node's own."""
@@ -46,7 +46,7 @@ class Node(msgspec.Struct, frozen=True, gc=False):
 
 def of_object(node: objects.Object, load: Mapping[str, int]) -> Node:
     """Read a node that bears this load."""
-    spec, status = node.decode("spec", _Spec), node.decode("status", _Status)
+    spec, status = node.decode("spec", capacity.NodeSpec), node.decode("status", capacity.NodeStatus)
     labels = {key: value for key, value in node.labels.items() if key not in OWN_LABELS}
     shape = Shape(
         pairs=tuple(sorted(labels.items())),
@@ -68,18 +68,3 @@ def remaining(allocatable: Mapping[str, int], load: Mapping[str, int]) -> reques
 def with_free(node: Node, free: requests.Amounts) -> Node:
     """The same node with this much free."""
     return Node(node.name, node.shape, node.own, node.allocatable, free)
-
-
-class _Condition(msgspec.Struct, frozen=True, gc=False):
-    type: str = ""
-    status: str = ""
-
-
-class _Status(msgspec.Struct, frozen=True, gc=False):
-    allocatable: Mapping[str, str] | None = None
-    conditions: tuple[_Condition, ...] | None = None
-
-
-class _Spec(msgspec.Struct, frozen=True, gc=False):
-    unschedulable: bool | None = None
-    taints: tuple[tolerations.Taint, ...] | None = None

@@ -57,14 +57,6 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.timeout(400))
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item):
-    report = yield
-    if report.when == "call":
-        item.has_failed = report.failed
-    return report
-
-
 @pytest.fixture
 async def upper_namespace(league):
     """A fresh namespace above; what came of it below is removed with it."""

@@ -60,11 +60,3 @@ async def namespace(shared_pool):
     name = fresh_name()
     yield name
     await shared_pool.meta.kubectl("delete", "namespace", name, "--wait=false", "--ignore-not-found")
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item):
-    report = yield
-    if report.when == "call":
-        item.has_failed = report.failed
-    return report

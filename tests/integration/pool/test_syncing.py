@@ -137,7 +137,7 @@ async def test_what_a_lost_cluster_had_begins_elsewhere_and_its_stale_copy_goes_
     await pool.pod(namespace, "waits", "r2", nodeSelector={"is": "nowhere"})
     await r2.there(resources.PODS, "waits", below)
     await pool.meta.there(resources.PODS, "waits", namespace, when=_is_unschedulable)
-    async with pool.without("r2"):
+    with pool.supers["r2"].frozen():
         await pool.place(namespace, "r1")
         await pool.give(namespace, "waits", "r1")
         await r1.there(resources.PODS, "waits", below)

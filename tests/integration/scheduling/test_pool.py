@@ -106,7 +106,7 @@ async def test_a_lost_cluster_gives_up_its_slices_and_pods(pool, namespace):
     there = [name for name in "abcd" if await pool.given(namespace, name) == "r2"]
     running = await pool.meta.client.get(resources.PODS, there[0], namespace=namespace)
     await pool.meta.client.call(resources.PODS, running.name, "binding", body=bound(running, "n1"), namespace=namespace)
-    async with pool.without("r2"):
+    with pool.supers["r2"].frozen():
         await pool.placed(namespace, {"r1": 4})
         await pool.given(namespace, there[1], "r1")
         await pool.meta.gone(resources.PODS, running.name, namespace)
@@ -120,7 +120,7 @@ async def test_a_short_cut_moves_nothing(pool, namespace):
     await pool.namespace(namespace, TWO)
     await pool.placed(namespace, {"r1": 1, "r2": 1})
     offset = pool.log.stat().st_size
-    async with pool.without("r2"):
+    with pool.supers["r2"].frozen():
         await pool.says("a cluster cannot be reached", after=offset)
         await pool.quota(namespace, cpu="300m", memory="300Mi")
         await pool.placed(namespace, {"r1": 2, "r2": 1})

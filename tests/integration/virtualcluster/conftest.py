@@ -79,11 +79,3 @@ async def namespace(tenants):
     for tenant in tenants.tenants.values():
         with contextlib.suppress(errors.NotFound):
             await tenant.client.delete(resources.NAMESPACES, name)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item):
-    report = yield
-    if report.when == "call":
-        item.has_failed = report.failed
-    return report

@@ -3,8 +3,10 @@
 import asyncio
 from collections.abc import Callable, Mapping
 
+from hansa.engine import tending
+from hansa.engine.cluster import Cluster
 from hansa.engine.registry import Registry
-from hansa.runtime import clock, listeners
+from hansa.runtime import clock, listeners, tasks
 from hansa.scheduling.pooling.land import Facts, Land
 from hansa.scheduling.slicing.pool import Member
 from hansa.scheduling.view import View
@@ -13,27 +15,17 @@ from hansa.scheduling.view import View
 class Landscape:
     """The lands of a registry's clusters, opened and closed as they come and go."""
 
-    def __init__(self, registry: Registry, *, clock: clock.Clock, lost_after: float) -> None:
-        self._registry, self._clock, self._lost_after = registry, clock, lost_after
+    def __init__(
+        self, registry: Registry, *, clock: clock.Clock, lost_after: float, supervisor: tasks.Supervisor
+    ) -> None:
+        self._registry, self._clock, self._lost_after, self._supervisor = registry, clock, lost_after, supervisor
         self._lands: dict[str, Land] = {}
         self._facts: dict[str, Facts] = {}
-        self._changed = asyncio.Event()
         self._listeners: listeners.Listeners[Callable[[str], None]] = listeners.Listeners()
 
     async def run(self) -> None:
         """Follow the registry."""
-        end = self._registry.listen(self._changed.set)
-        self._changed.set()
-        try:
-            while True:
-                await self._changed.wait()
-                self._changed.clear()
-                await self._follow()
-        finally:
-            end()
-            for land in self._lands.values():
-                await land.close()
-            self._lands.clear()
+        await tending.tend(lambda: self._registry.clusters, self._watch, self._registry, supervisor=self._supervisor)
 
     @property
     def is_open(self) -> bool:
@@ -67,16 +59,17 @@ class Landscape:
         """Tell `notify` which cluster may have more or less room than before. The answer ends it."""
         return self._listeners.add(notify)
 
-    async def _follow(self) -> None:
-        clusters = self._registry.clusters
-        for name in self._lands.keys() - clusters.keys():
-            await self._lands.pop(name).close()
-            self._tell(name)
-        for name in clusters.keys() - self._lands.keys():
-            land = Land(clusters[name], clock=self._clock, lost_after=self._lost_after, notify=self._tell)
+    async def _watch(self, cluster: Cluster) -> None:
+        name, land = cluster.name, Land(cluster, clock=self._clock, lost_after=self._lost_after, notify=self._tell)
+        try:
             await land.open()
             self._lands[name] = land
             land.learn(self._facts.get(name, land.facts))
+            self._tell(name)
+            await asyncio.get_running_loop().create_future()
+        finally:
+            self._lands.pop(name, None)
+            await land.close()
             self._tell(name)
 
     def _tell(self, name: str) -> None:

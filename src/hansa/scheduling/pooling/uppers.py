@@ -9,6 +9,7 @@ from hansa.control import table
 from hansa.control.events import Recorder
 from hansa.control.informer import Scope
 from hansa.control.store import Store
+from hansa.engine import tending
 from hansa.engine.cluster import Cluster
 from hansa.engine.registry import Registry
 from hansa.kube import objects, resources
@@ -76,6 +77,7 @@ class Upper:
 
         self.namespaces = await share(resources.NAMESPACES)
         self.quotas, self.pods = await share(QUOTAS), await share(resources.PODS)
+        self._stack.callback(self._look_at_all, False)  # when it leaves
         for store in (self.quotas, self.pods):
             store.index(NAMESPACE, _namespace)
         ends = (
@@ -90,7 +92,6 @@ class Upper:
     async def close(self) -> None:
         """Watch no longer."""
         await self._stack.aclose()
-        self._look_at_all(False)
 
     @property
     def is_complete(self) -> bool:
@@ -133,22 +134,10 @@ class Uppers:
     ) -> None:
         self._registry, self._ears, self._recorder, self._supervisor = registry, ears, recorder, supervisor
         self._uppers: dict[str, Upper] = {}
-        self._changed = asyncio.Event()
 
     async def run(self) -> None:
         """Follow the registry."""
-        end = self._registry.listen(self._changed.set)
-        self._changed.set()
-        try:
-            while True:
-                await self._changed.wait()
-                self._changed.clear()
-                await self._follow()
-        finally:
-            end()
-            for upper in self._uppers.values():
-                await upper.close()
-            self._uppers.clear()
+        await tending.tend(lambda: self._registry.clusters, self._watch, self._registry, supervisor=self._supervisor)
 
     def get(self, name: str) -> Upper | None:
         """One of them, if it takes part."""
@@ -163,14 +152,15 @@ class Uppers:
         everyone = self._registry.clusters.keys() <= self._uppers.keys()
         return everyone and all(upper.is_complete or upper.is_away for upper in self._uppers.values())
 
-    async def _follow(self) -> None:
-        clusters = self._registry.clusters
-        for name in self._uppers.keys() - clusters.keys():
-            await self._uppers.pop(name).close()
-        for name in clusters.keys() - self._uppers.keys():
-            upper = Upper(clusters[name], self._ears, self._recorder(clusters[name]))
+    async def _watch(self, cluster: Cluster) -> None:
+        upper = Upper(cluster, self._ears, self._recorder(cluster))
+        try:
             await upper.open(self._supervisor)
-            self._uppers[name] = upper
+            self._uppers[cluster.name] = upper
+            await asyncio.get_running_loop().create_future()
+        finally:
+            self._uppers.pop(cluster.name, None)
+            await upper.close()
 
 
 def _namespace(obj: objects.Object) -> tuple[str]:
