@@ -2,9 +2,8 @@
 
 import contextlib
 import logging
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from urllib.parse import urlsplit
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from hansa.app.program import Program, agent
 from hansa.control.events import Recorder
@@ -12,20 +11,19 @@ from hansa.control.informer import Scope
 from hansa.control.manager import Lead, Part
 from hansa.engine import tending
 from hansa.engine.cluster import REQUEST_DEADLINE, Cluster
-from hansa.engine.registry import Registry, Route
+from hansa.engine.registry import Registry
 from hansa.engine.syncer import Syncer
 from hansa.kube.client import Client
 from hansa.kube.credentials import Credentials
 from hansa.kube.credentials.source import Source
-from hansa.model import keys
-from hansa.model.translation.tenant.settings import Allowance, Tenant
-from hansa.modes import virtualcluster
+from hansa.model.translation.tenant.settings import Tenant
+from hansa.modes import virtualcluster, virtualcluster_route
 from hansa.modes.virtualcluster_settings import Settings as ModeSettings
 from hansa.scheduling.pooling import pool_members
 from hansa.scheduling.pooling.pool_members import PoolMembers
 from hansa.scheduling.slicing.pool import Headroom
 from hansa.tenancy import api, cluster_id, installing
-from hansa.tenancy.members import Members, Tenancy
+from hansa.tenancy.members import Members
 from hansa.tenancy.purging import Purging
 from hansa.tenancy.service_reach import ServiceReach
 from hansa.tenancy.supers import NEVER, Supers
@@ -68,7 +66,9 @@ async def run(settings: Settings) -> None:
 
         supers = Supers(
             registry,
-            lambda tenancy, lower, ranges: route(tenancy, settings, lower, ranges),
+            lambda tenancy, lower, ranges: virtualcluster_route.route(
+                tenancy, lower, ranges=ranges, common=settings.tenants, is_pooled=settings.mode.pool is not None
+            ),
             lost_after=settings.lost_after if settings.super_cluster is None else NEVER,
             clock=program.clock,
         )
@@ -173,45 +173,6 @@ class _Parts:
 
     def _tenants(self) -> dict[str, Cluster]:
         return {name: self.registry.clusters[name] for name in self.registry.uppers()}
-
-
-def route(tenancy: Tenancy, settings: Settings, lower: str, ranges: tuple[str, ...]) -> Route:
-    """The way of a tenant's objects to a super cluster that keeps these service ranges, as its VirtualCluster says."""
-    vc, owner, annotations = api.virtual_cluster(tenancy.vc), tenancy.owner, tenancy.vc.annotations
-    server, common = urlsplit(tenancy.server), settings.tenants
-    weight = _weight(annotations.get(keys.WEIGHT, ""))
-    tenant = replace(
-        common,
-        key=owner.key,
-        name=owner.name,
-        namespace=owner.namespace,
-        uid=owner.uid,
-        meta=owner.meta,
-        cluster_domain=vc.domain,
-        opaque_prefixes=vc.spec.opaque_meta_prefixes,
-        transparent_prefixes=vc.spec.transparent_meta_prefixes,
-        allowed=common.allowed | allowances(annotations.get(keys.ALLOW, "").split(",")),
-        keeps_service_ips=bool(ranges),
-        api_host=server.hostname or "",
-        api_port=str(server.port or 443),
-        super_cluster=lower if settings.mode.pool is not None else "",
-        weight=weight,
-    )
-    return Route(owner.key, lower, tenant, weight=weight)
-
-
-def allowances(words: Iterable[str]) -> frozenset[Allowance]:
-    """What is allowed by name. What nobody knows allows nothing."""
-    known = {allowance.value: allowance for allowance in Allowance}
-    return frozenset(known[word.strip()] for word in words if word.strip() in known)
-
-
-def _weight(text: str) -> float:
-    try:
-        weight = float(text)
-    except ValueError:
-        return 1.0
-    return weight if 0.01 <= weight <= 100 else 1.0
 
 
 def _client(credentials: Credentials) -> Client:

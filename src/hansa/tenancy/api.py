@@ -44,6 +44,9 @@ class ConditionType(StrEnum):
     READY = "Ready"  # the control plane serves
     CLUSTER_VERSION_FOUND = "ClusterVersionFound"
     ROOT_NAMESPACE_READY = "RootNamespaceReady"
+    # These two are the syncer's.
+    SYNCED = "Synced"
+    INVALID_ANNOTATIONS = "InvalidAnnotations"  # there only while something that was asked for cannot be read
 
 
 class Condition(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):

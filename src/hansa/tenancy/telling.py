@@ -1,57 +1,60 @@
-"""Tells on a VirtualCluster whether its tenant can be synced: a condition, and a Warning when it becomes impossible."""
+"""Tells on a VirtualCluster whether its tenant can be synced, and what of its annotations cannot be read.
 
+Both are conditions; a Warning says so when something becomes impossible, or cannot be read.
+"""
+
+import datetime
 import logging
-from typing import Any
+from collections.abc import Iterable
+
+import msgspec
 
 from hansa.control import events
 from hansa.kube import errors
 from hansa.kube.client import Client
 from hansa.kube.objects import Object
 from hansa.runtime import clock
-from hansa.tenancy.api import VIRTUAL_CLUSTERS
+from hansa.tenancy import api, wishes
+from hansa.tenancy.api import VIRTUAL_CLUSTERS, Condition, ConditionType
+from hansa.tenancy.status import Verdict
 
 log = logging.getLogger(__name__)
-CONDITION = "Synced"
-WELL = "Syncing"
-WELL_MESSAGE = "objects of the tenant are carried to the super cluster"
+WELL = Verdict(True, "Syncing", "objects of the tenant are carried to the super cluster")
+UNREAD = "InvalidAnnotation"
 FIELD_MANAGER = "hansa-vc-syncer"
 
 
 class Telling:
-    """Writes the condition of VirtualClusters in the meta cluster, when it is not what it was."""
+    """Writes the conditions of VirtualClusters in the meta cluster, when they are not what they were."""
 
     def __init__(self, meta: Client, recorder: events.Recorder, *, clock: clock.Clock) -> None:
         self._meta, self._recorder, self._clock = meta, recorder, clock
 
     async def well(self, vc: Object) -> None:
         """The tenant is synced."""
-        await self._tell(vc, "True", WELL, WELL_MESSAGE)
+        await self._tell(vc, WELL)
 
     async def trouble(self, vc: Object, reason: str, message: str) -> None:
         """The tenant is not synced now, and why."""
-        if await self._tell(vc, "False", reason, message):
-            self._recorder.record(events.Subject.of(vc), reason, message, kind=events.Kind.WARNING)
+        await self._tell(vc, Verdict(False, reason, message))
 
-    async def _tell(self, vc: Object, status: str, reason: str, message: str) -> bool:
-        """Write it; whether it is news."""
-        before = _condition(vc)
-        if [before.get(word) for word in ("status", "reason", "message")] == [status, reason, message]:
-            return False
-        is_turned = before.get("status") != status
-        since = self._clock.wall().strftime("%Y-%m-%dT%H:%M:%SZ") if is_turned else before["lastTransitionTime"]
-        condition = {
-            "type": CONDITION,
-            "status": status,
-            "reason": reason,
-            "message": message,
-            "lastTransitionTime": since,
-        }
+    async def _tell(self, vc: Object, synced: Verdict) -> None:
+        before, now = _before(vc), conditions(vc, synced, self._clock.wall())
+        if list(before.values()) == now:
+            return
+        await self._write(vc, now)
+        for one in now:
+            if is_bad_news(one, before.get(one.type)):
+                self._recorder.record(events.Subject.of(vc), one.reason, one.message, kind=events.Kind.WARNING)
+
+    async def _write(self, vc: Object, told: Iterable[Condition]) -> None:
+        # What we apply is all that we say: a condition that we said before and leave out now goes away.
         applied = Object.of(
             {
                 "apiVersion": VIRTUAL_CLUSTERS.api_version,
                 "kind": VIRTUAL_CLUSTERS.kind,
                 "metadata": {"namespace": vc.namespace, "name": vc.name, "uid": vc.uid},
-                "status": {"conditions": [condition]},
+                "status": {"conditions": msgspec.to_builtins(list(told))},
             }
         )
         try:
@@ -61,9 +64,31 @@ class Telling:
         except (errors.NotFound, errors.Conflict, errors.Denied, errors.Invalid) as error:
             # Gone, another one by now, or of a definition that knows no such condition: the event has to do.
             log.info("a condition was not taken", extra={"vc": str(vc.key), "error": str(error)})
-        return is_turned or before.get("reason") != reason
 
 
-def _condition(vc: Object) -> dict[str, Any]:
-    conditions = vc.status.get("conditions", ())
-    return next((dict(one) for one in conditions if one.get("type") == CONDITION), {})
+def conditions(vc: Object, synced: Verdict, now: datetime.datetime) -> list[Condition]:
+    """All that we tell of a VirtualCluster, each with the time since when it is so."""
+    said = {ConditionType.SYNCED: synced}
+    if unread := wishes.of(vc).unread:
+        said[ConditionType.INVALID_ANNOTATIONS] = Verdict(True, UNREAD, "; ".join(unread))
+    before = _before(vc)
+    return [_condition(kind, verdict, before.get(kind), now) for kind, verdict in said.items()]
+
+
+def is_bad_news(told: Condition, before: Condition | None) -> bool:
+    """Whether it is worth a Warning. The words of one trouble may change with every try."""
+    if told.type == ConditionType.SYNCED:
+        return told.status == "False" and (before is None or before.status == "True" or before.reason != told.reason)
+    return before is None or before.message != told.message
+
+
+def _condition(kind: ConditionType, verdict: Verdict, before: Condition | None, now: datetime.datetime) -> Condition:
+    status, since = "True" if verdict.status else "False", now.strftime("%Y-%m-%dT%H:%M:%SZ")
+    if before is not None and before.status == status:
+        since = before.last_transition_time
+    return Condition(str(kind), status, verdict.reason, verdict.message, since)
+
+
+def _before(vc: Object) -> dict[str, Condition]:
+    found = {one.type: one for one in api.virtual_cluster(vc).status.conditions}
+    return {kind: found[kind] for kind in (ConditionType.SYNCED, ConditionType.INVALID_ANNOTATIONS) if kind in found}

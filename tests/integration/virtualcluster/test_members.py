@@ -175,6 +175,32 @@ async def test_one_control_plane_is_one_tenant_and_never_the_super_cluster_itsel
     await tenants.super.kubectl("delete", "vc", second, itself)
 
 
+async def test_an_annotation_that_cannot_be_read_is_told_until_it_is_mended(meta, clusters):
+    tenants, registry, _ = meta
+    name = fresh_name("vc")
+    tenant = await tenants.add(name, clusters["blue"], weight="much", allow="hostPath,everything")
+    await is_linked(registry, tenant.key)
+    await tenants.super.kubectl("wait", f"vc/{name}", "--for=condition=InvalidAnnotations", "--timeout=60s")
+    [told] = [one for one in await conditions(tenants, name) if one["type"] == "InvalidAnnotations"]
+    assert 'weight "much" is not a number' in told["message"]
+    assert 'allow names "everything"' in told["message"]
+    event = await tenants.super.event("InvalidAnnotation", name)
+    assert (event["type"], event["message"]) == ("Warning", told["message"])
+
+    mended = ("tenancy.x-k8s.io/weight=2", "tenancy.x-k8s.io/allow=hostPath")
+    await tenants.super.kubectl("annotate", "vc", name, "--overwrite", *mended)
+
+    async def is_mended():
+        return {one["type"] for one in await conditions(tenants, name)} == {"Synced"}
+
+    await eventually(is_mended, within=60)
+    await tenants.super.kubectl("delete", "vc", name)
+
+
+async def conditions(tenants, name):
+    return (await tenants.super.kubectl.get("vc", name))["status"]["conditions"]
+
+
 def namespace(name, owner):
     """A namespace as the syncer makes it."""
     metadata = {"name": name, "labels": {"hansa.dev/upper": "somebody"}, "annotations": owner.annotations()}
