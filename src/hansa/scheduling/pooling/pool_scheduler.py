@@ -149,6 +149,7 @@ class PoolScheduler:
         state = None if land is None else land.state[0]
         if self._states.get(name) != state:
             self._states[name] = state
+            log.info("a cluster of the pool is another", extra={"cluster": name, "is": state or "gone"})
             self._wake_all()
         else:
             self._wake_soon()

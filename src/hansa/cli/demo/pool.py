@@ -1,0 +1,142 @@
+"""The demo of a super cluster pool: a meta cluster, super clusters r1 and r2, and a tenant whose pods are in both."""
+
+from hansa.cli.demo.stage import TENANTS, Stage
+
+SUPERS = ("r1", "r2")
+PLACEMENTS = '{"r1":1,"r2":1}'
+TENANT = "kubectl --kubeconfig vc-1.kubeconfig"
+VIRTUAL_CLUSTER = """\
+apiVersion: tenancy.x-k8s.io/v1alpha1
+kind: VirtualCluster
+metadata:
+  name: vc-sample-1
+spec:
+  clusterVersionName: cv-sample-np
+"""
+QUOTA = """\
+apiVersion: v1
+kind: ResourceQuota
+metadata:
+  name: mem-cpu-demo
+  namespace: default
+spec:
+  hard:
+    cpu: 200m
+    memory: 200Mi
+"""
+DEPLOYMENT = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: test-1
+  labels:
+    app: test-1
+spec:
+  replicas: 1
+  selector:
+    matchLabels:
+      app: test-1
+  template:
+    metadata:
+      labels:
+        app: test-1
+    spec:
+      dnsPolicy: ClusterFirst
+      containers:
+      - name: test
+        command:
+        - sh
+        - -c
+        - "sleep 1000000"
+        image: docker.io/library/busybox:1.29
+        imagePullPolicy: Always
+        resources:
+          limits:
+            cpu: 100m
+            memory: 100Mi
+"""
+
+
+async def show(stage: Stage) -> None:
+    """All of it."""
+    await _meta(stage)
+    await _tenant(stage)
+    for name in SUPERS:
+        await _super(stage, name)
+    for name in SUPERS:
+        await stage.until(f"grep 'cluster={name} is=open' vc-scheduler.log")  # before, r1 alone would get all
+    await _quota(stage)
+    await _pods(stage)
+
+
+async def _meta(stage: Stage) -> None:
+    stage.say("Three real Kubernetes clusters: meta has no node and runs no pod, r1 and r2 have one (simulated) each")
+    await stage.run("hansa local up meta")
+    await stage.run("hansa local up r1 r2 --nodes 1")
+    await stage.run("hansa local kubeconfig > kubeconfig")
+    await stage.run("hansa local kubeconfig meta > meta.kubeconfig")
+    stage.say("Step 1: the meta cluster gets a manager of tenants and the scheduler, which install what they need")
+    await stage.start(
+        "vc-manager", f"hansa vc-manager --kubeconfig meta.kubeconfig --state $PWD/{TENANTS} --provisioner process"
+    )
+    await stage.start("vc-scheduler", "hansa vc-scheduler --kubeconfig meta.kubeconfig")
+    await stage.until("kubectl --context meta get clusterversions cv-sample-np")
+    await stage.until("kubectl --context meta get crds", shows="clusters.cluster.x-k8s.io")
+
+
+async def _tenant(stage: Stage) -> None:
+    stage.say("Step 2: a tenant, with a Kubernetes control plane of its own")
+    await stage.write("virtualcluster_1_nodeport.yaml", VIRTUAL_CLUSTER)
+    await stage.run("kubectl vc create -f virtualcluster_1_nodeport.yaml -o vc-1.kubeconfig")
+    await stage.run(f"{TENANT} get namespaces")
+
+
+async def _super(stage: Stage, name: str) -> None:
+    folder = f"cluster_{name}"
+    stage.say(
+        f"Step 3: {name} becomes a super cluster. Its syncer is a process here; vc-syncer.yaml would run it in meta"
+    )
+    await stage.run(f"hansa join {name}")
+    await stage.run(f"ls {folder}")
+    await stage.run(f"kubectl --kubeconfig {folder}/kubeconfig apply -f {folder}/cluster-id.yaml")
+    await stage.run(f"kubectl --context meta apply -f {folder}/cluster-cr.yaml")
+    await stage.run(f"kubectl --context meta apply -f {folder}/secret-for-scheduler.yaml")
+    await stage.start(
+        f"vc-syncer-{name}",
+        f"hansa vc-syncer --meta-cluster-kubeconfig meta.kubeconfig --super-master-kubeconfig {folder}/kubeconfig"
+        f" --deployment-on-meta=true --syncer-name vc-syncer-{name} --feature-gates SuperClusterPooling=true",
+    )
+
+
+async def _quota(stage: Stage) -> None:
+    stage.say("The tenant says how large a slice of namespace default is, and gives it a quota of two")
+    await stage.run(
+        f"{TENANT} annotate namespace default"
+        """ 'scheduler.tenancy.x-k8s.io/slice={"cpu":"100m", "memory":"100Mi"}'"""
+    )
+    await stage.write("quota.yaml", QUOTA)
+    await stage.run(f"{TENANT} apply -f quota.yaml")
+    stage.say("The scheduler lays it out over the pool, a slice in each super cluster")
+    await stage.until(
+        f"{TENANT} get ns default -o yaml", shows=f"scheduler.tenancy.x-k8s.io/placements: '{PLACEMENTS}'"
+    )
+
+
+async def _pods(stage: Stage) -> None:
+    stage.say(
+        "A Deployment whose pod fits one slice exactly: the scheduler gives the pod a super cluster, and it runs there"
+    )
+    await stage.write("deployment.yaml", DEPLOYMENT)
+    await stage.run(f"{TENANT} apply -f deployment.yaml")
+    await stage.run(f"{TENANT} rollout status deployment test-1 --timeout 120s")
+    await stage.run(f"{TENANT} get pod -n default -l app=test-1 -o yaml | sed '/^  spec:/,$d'")
+    for name in SUPERS:
+        await stage.run(f"kubectl --context {name} get pod -A")
+    stage.say("With two replicas, the second pod goes to the other super cluster")
+    await stage.run(f"{TENANT} scale deployment test-1 --replicas 2")
+    await stage.run(f"{TENANT} rollout status deployment test-1 --timeout 120s")
+    for name in reversed(SUPERS):
+        await stage.run(f"kubectl --context {name} get pod -A")
+    stage.say("The tenant has both pods, and a node for each, whose name begins with the super cluster's")
+    await stage.run(f"{TENANT} get pods -o wide")
+    await stage.run(f"{TENANT} get nodes")

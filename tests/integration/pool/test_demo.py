@@ -1,0 +1,87 @@
+"""`hansa demo pool` as a person runs it: the seed's demo word for word, and nothing is left of it."""
+
+import os
+import re
+import signal
+
+import pytest
+
+import programs
+from eventually import eventually
+from hansa.local import process
+from leftovers import owned_folder
+
+pytestmark = pytest.mark.timeout(600)  # four control planes, maybe on a busy machine
+WITHIN = 300.0
+SEED = (
+    "$ kubectl vc create -f virtualcluster_1_nodeport.yaml -o vc-1.kubeconfig",
+    *("cluster-cr.yaml", "cluster-id.yaml", "kubeconfig", "secret-for-scheduler.yaml", "secret-for-vc-syncer.yaml"),
+    "vc-syncer.yaml",
+    'scheduler.tenancy.x-k8s.io/placements: \'{"r1":1,"r2":1}\'',
+    'scheduler.tenancy.x-k8s.io/slice: \'{"cpu":"100m", "memory":"100Mi"}\'',
+    "scheduler.tenancy.x-k8s.io/superCluster: r1",
+)
+LISTING = r"""\$ kubectl --context {} get pod -A
+NAMESPACE +NAME +READY +STATUS +RESTARTS +AGE
+default-[0-9a-f]{{6}}-vc-sample-1-default +(test-1-\S+) +1/1 +Running +0 +\S+
+"""
+
+
+@pytest.fixture
+async def demo(tmp_path):
+    """Starts a demo whose folder can be found."""
+    with owned_folder() as folder:
+
+        async def start(*flags):
+            program = await programs.start("demo", *flags, log=tmp_path / "demo.log", env={"TMPDIR": str(folder)})
+            started.append(program)
+            return program, folder
+
+        started = []
+        yield start
+        for program in started:
+            await program.stop()
+
+
+async def says(program, words):
+    """Wait until the demo says these words; all that it said."""
+
+    async def look():
+        said = program.log.read_text()
+        if program.has_ended:
+            pytest.fail(said[-8000:])
+        assert words in said, said[-4000:]
+        return said
+
+    return await eventually(look, within=WITHIN)
+
+
+async def interrupted(program, folder):
+    """Press Ctrl-C; the exit code when nothing is left."""
+    [made] = folder.iterdir()
+    assert process.running(made / "state"), "something runs"
+    os.kill(program.pid, signal.SIGINT)
+    code = await program.ended(within=60)
+    assert list(folder.iterdir()) == []
+    assert process.running(made / "state") == process.running(made / "tenants") == {}
+    return code
+
+
+async def test_the_demo_says_what_the_seed_says_and_may_be_kept(demo):
+    program, folder = await demo("pool", "--keep")
+    said = await says(program, "until you press Ctrl-C")
+    position = 0
+    for words in SEED:
+        position = said.index(words, position)
+    one, both = said[position:].split("--replicas 2\n")
+    assert re.search(LISTING.format("r1"), one)
+    assert "$ kubectl --context r2 get pod -A\nNo resources found" in one
+    pods = [re.search(LISTING.format(name), both)[1] for name in ("r2", "r1")]
+    assert len(set(pods)) == 2
+    assert await interrupted(program, folder) == 0
+
+
+async def test_ctrl_c_leaves_nothing_of_the_demo(demo):
+    program, folder = await demo("pool")
+    await says(program, "$ kubectl vc create")
+    assert await interrupted(program, folder) == 128 + signal.SIGINT
