@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 from urllib.parse import urlsplit
 
-from hansa.kube import wire
+from hansa.kube.connections import Connections
 from hansa.kube.credentials import Access, Credentials
 from hansa.kube.errors import Unreachable
 from hansa.kube.tunnel import Tunnel
@@ -68,9 +68,7 @@ class Http:
     """The innermost transport: HTTP/1.1 on connections that are kept open, for one API server."""
 
     def __init__(self) -> None:
-        self._idle: list[Connection] = []
-        self._open: set[Connection] = set()
-        self._access: Access | None = None  # for which the idle connections are
+        self._connections = Connections()
 
     async def __call__(self, request: Request) -> Response:
         access = request.access
@@ -78,60 +76,48 @@ class Http:
             raise ValueError("a request needs an access: wrap the transport with `authorized`")
         data = _written(request, access)
         try:
-            while idle := self._reusable(access):
-                try:
-                    return await self._exchange(idle, data, request, access)
-                except Stale:
-                    # An idle connection may be closed just when it is used; what is not idempotent is not sent twice.
-                    if request.method not in IDEMPOTENT:
-                        raise
-            return await self._exchange(await self._connect(access), data, request, access)
+            if request.is_stream:
+                return await _streamed(await self._connections.dial(access), data, request, access)
+            try:
+                return await self._exchange(data, access)
+            except Stale:
+                # An idle connection may be closed just when it is used; what is not idempotent is not sent twice.
+                if request.method not in IDEMPOTENT:
+                    raise
+                return await self._exchange(data, access, is_new=True)
         except NETWORK_ERRORS as error:
             raise unreachable(error, access, request.doing) from None
 
     async def close(self) -> None:
         """Close all connections, also those of streams."""
-        self._idle.clear()
-        closing = [connection.closed for connection in self._open]
-        for connection in list(self._open):
-            connection.close()
-        await asyncio.gather(*closing)
+        await self._connections.close()
 
-    async def _exchange(self, connection: Connection, data: bytes, request: Request, access: Access) -> Response:
+    async def _exchange(self, data: bytes, access: Access, *, is_new: bool = False) -> Response:
+        connection = await self._connections.take(access, is_new=is_new)
         try:
             status, headers = await connection.exchange(data)
-            if status == 101:
-                return Response(status, headers, tunnel=Tunnel(connection, headers))
-            if request.is_stream and status < 300:
-                return Response(status, headers, stream=_Body(connection, access, request.doing))
             body = await connection.body()
         except BaseException:
-            connection.close()
+            self._connections.drop(connection)
             raise
-        if connection.is_reusable and access is self._access:
-            self._idle.append(connection)
-        else:
-            connection.close()
+        self._connections.give_back(connection, access)
         return Response(status, headers, body)
 
-    def _reusable(self, access: Access) -> Connection | None:
-        """The idle connection that was used last; the others grow cold and are closed by the server."""
-        if access is not self._access:
-            for connection in self._idle:
-                connection.close()
-            self._idle, self._access = [], access
-        while self._idle:
-            connection = self._idle.pop()
-            if connection.is_reusable:
-                return connection
-            connection.close()
-        return None
 
-    async def _connect(self, access: Access) -> Connection:
-        connection = await wire.connect(access)
-        self._open.add(connection)
-        connection.closed.add_done_callback(lambda _: self._open.discard(connection))
-        return connection
+async def _streamed(connection: Connection, data: bytes, request: Request, access: Access) -> Response:
+    """An answer that goes on; a refusal is read to its end."""
+    try:
+        status, headers = await connection.exchange(data)
+        if status == 101:
+            return Response(status, headers, tunnel=Tunnel(connection, headers))
+        if status < 300:
+            return Response(status, headers, stream=_Body(connection, access, request.doing))
+        body = await connection.body()
+    except BaseException:
+        connection.close()
+        raise
+    connection.close()
+    return Response(status, headers, body)
 
 
 class _Body:

@@ -166,3 +166,43 @@ async def test_a_connection_is_small_until_it_has_much_to_carry() -> None:
         for _ in range(2):
             answer = await server.request("GET", "/x")
             assert (len(answer.headers["X-Long"]), answer.body) == (50_000, b"y" * 1_000_000)
+
+
+@pytest.mark.parametrize(("latency", "least", "most"), [(0.002, 1, 12), (0.2, 16, 40)], ids=["near", "far"])
+async def test_more_connections_are_opened_only_where_requests_have_to_wait(
+    latency: float, least: int, most: int
+) -> None:
+    connections = 0
+
+    async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal connections
+        connections += 1
+        while await request_head(reader):
+            await asyncio.sleep(latency)
+            writer.write(OK)
+
+    async with against(script) as server:
+        await asyncio.gather(*(server.request("GET", "/x") for _ in range(100)))
+    assert least <= connections <= most
+
+
+async def test_a_request_that_is_given_up_while_it_waits_takes_no_connection_along() -> None:
+    go = asyncio.Event()
+
+    async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while await request_head(reader):
+            await go.wait()
+            writer.write(OK)
+
+    async with against(script) as server:
+        first = [asyncio.create_task(server.request("GET", "/x")) for _ in range(8)]
+        await asyncio.sleep(0.01)
+        waiting = [asyncio.create_task(server.request("GET", "/x")) for _ in range(8)]
+        await asyncio.sleep(0.01)
+        go.set()
+        for task in waiting:
+            task.cancel()
+        assert all([(await task).body == b"ok" for task in first])
+        assert await asyncio.gather(*waiting, return_exceptions=True)
+        answers = await asyncio.gather(*(server.request("GET", "/x") for _ in range(20)))
+    assert [answer.body for answer in answers] == [b"ok"] * 20
