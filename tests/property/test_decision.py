@@ -150,7 +150,7 @@ def wanted(world: World) -> dict[str, Grade]:
     if world.upper is None or world.upper.is_leaving:
         return {}
     is_chosen = Grade.CHOSEN in world.intents.values()
-    return {c: g for c, g in world.intents.items() if g is Grade.CHOSEN or not is_chosen}
+    return {c: g for c, g in world.intents.items() if g is Grade.CHOSEN or (g is Grade.CANDIDATE and not is_chosen)}
 
 
 def check_end(world: World) -> None:

@@ -58,7 +58,7 @@ class _View:
         self.is_finished = upper is not None and rule.lifecycle.is_finished(upper)
         self.placed: Mapping[str, Grade] = {} if isinstance(pair.intents, Unknown) else pair.intents
         self.wanted = {} if upper is None or upper.is_leaving else _strongest(self.placed)
-        self.sides = {c: _standing(pair, c, upper) for c in sorted(pair.lowers.keys() | self.placed.keys())}
+        self.sides = {c: _standing(pair, c, upper, rule) for c in sorted(pair.lowers.keys() | self.placed.keys())}
 
     def is_over(self, lower: Object) -> bool:
         """Somebody else ended the upper object: its lower one must not go on, and cannot bring it back."""
@@ -158,6 +158,7 @@ def _above(view: _View) -> Iterator[Action]:
     """What the lower object tells where the upper one lives."""
     if view.upper is None:
         return
+    yield from _handed_over(view, view.upper)
     for cluster in sorted(c for c, grade in view.placed.items() if grade is Grade.CHOSEN):
         lower = view.pair.lowers.get(cluster)
         if view.sides[cluster] is _Standing.OURS and isinstance(lower, Object) and not view.is_over(lower):
@@ -166,6 +167,15 @@ def _above(view: _View) -> Iterator[Action]:
             continue
         if not view.rule.all_tell:
             return  # one of several speaks, also while it is unseen: another one would contradict it
+
+
+def _handed_over(view: _View, upper: Object) -> Iterator[Action]:
+    """Where it was before nothing of it is left: those who cannot see that cluster wait to be told."""
+    for cluster, grade in view.placed.items():
+        if grade is Grade.PAST and view.sides[cluster] in {_Standing.ABSENT, _Standing.FOREIGN}:
+            for part in view.rule.handed_over(upper, cluster):
+                reason = "nothing of it is left where it was before"
+                yield Patch(view.pair.key.cluster, upper, part.patch, reason, part.subresource)
 
 
 def _told(view: _View, upper: Object, lower: Object, link: Link) -> Iterator[Action]:
@@ -218,23 +228,25 @@ def _ends_without(view: _View, upper: Object) -> bool:
 
 def _rivals(view: _View) -> list[str]:
     """Where copies are, or may be, that must be gone before the chosen one is made."""
-    return [c for c, s in view.sides.items() if c not in view.wanted and s in {_Standing.OURS, _Standing.UNSEEN}]
+    rivals = {_Standing.OURS, _Standing.FORMER, _Standing.UNSEEN}
+    return [c for c, standing in view.sides.items() if c not in view.wanted and standing in rivals]
 
 
 def _strongest(intents: Mapping[str, Grade]) -> Mapping[str, Grade]:
-    """Candidates count until a choice is made."""
+    """Candidates count until a choice is made; where it was before it is not wanted."""
     best = max(intents.values(), default=Grade.CANDIDATE)
-    return {cluster: grade for cluster, grade in intents.items() if grade is best}
+    return {cluster: grade for cluster, grade in intents.items() if grade is best and grade is not Grade.PAST}
 
 
-def _standing(pair: Pair, cluster: str, upper: Object | None) -> _Standing:
+def _standing(pair: Pair, cluster: str, upper: Object | None, rule: Rule) -> _Standing:
     side, link = pair.lowers.get(cluster), pair.links.get(cluster)
     if link is None:
         return _Standing.UNSEEN
     if isinstance(side, Unknown):
         # A cluster that nobody meant matters while it cannot be seen only if a copy was there.
         is_meant = not isinstance(pair.intents, Unknown) and cluster in pair.intents
-        was_there = side.last is not None and _whose(side.last, pair.key, link, upper) is _Standing.OURS
+        count = {_Standing.OURS, _Standing.FORMER} if rule.lifecycle.recalls_former else {_Standing.OURS}
+        was_there = side.last is not None and _whose(side.last, pair.key, link, upper) in count
         return _Standing.UNSEEN if is_meant or was_there else _Standing.ABSENT
     return _Standing.ABSENT if side is None else _whose(side, pair.key, link, upper)
 

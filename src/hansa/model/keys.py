@@ -87,6 +87,7 @@ POOL = ("scheduler.tenancy.x-k8s.io", "scheduler.virtualcluster.io")
 SLICE = "scheduler.tenancy.x-k8s.io/slice"  # of a namespace: the portion in which its quota is laid out
 PLACEMENTS = "scheduler.tenancy.x-k8s.io/placements"  # of a namespace: how many slices each super cluster has
 SUPER_CLUSTER = "scheduler.tenancy.x-k8s.io/superCluster"  # of a pod: the super cluster that runs it
+MOVED_FROM = "tenancy.x-k8s.io/moved-from."  # and an id; of a pod: a super cluster that may have a copy of it yet
 PLACEMENT_POLICY = "scheduler.tenancy.x-k8s.io/policy"  # of a namespace: spread, pack, or prefer with labels
 BALANCER = "tenancy.x-k8s.io/balancer."  # and an id; of a Service: its addresses in that super cluster, as JSON
 SUPER_UID = "hansa.dev/super-uid"  # annotation of a Cluster: the uid of the kube-system namespace of its super cluster

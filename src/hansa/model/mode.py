@@ -102,6 +102,8 @@ class Rule:
     check: Callable[[Object, Link], str] = _no_objection
     # What an upper object is told when it, or its copy, was refused; an Event says so in any case.
     refused: Callable[[Object, str], Iterable[Part]] = _no_word
+    # What an upper object is told when nothing of it is left in a lower cluster where it was before (Grade.PAST).
+    handed_over: Callable[[Object, str], Iterable[Part]] = _no_word
     # The node that a lower pod runs on: its upper pod, if it has none, is bound to the upper node of that name.
     binds: Callable[[Object], str] = _no_node
     # Every lower object tells its part, where otherwise one of several speaks for all.

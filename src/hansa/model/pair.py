@@ -37,6 +37,7 @@ Side = Object | None | Unknown
 class Grade(IntEnum):
     """How much an upper object wants to be in a cluster."""
 
+    PAST = 0  # it was there before: a copy may be left, which has to go before the chosen one comes
     CANDIDATE = 1  # a copy may be tried there, beside others
     CHOSEN = 2  # it is there that it lives
 

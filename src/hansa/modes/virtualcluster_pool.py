@@ -39,8 +39,9 @@ def _pooled(rule: Rule, pool: Pool) -> Rule:
             where = replace(rule, placement=pooling.of_namespace, lifecycle=lingering)
             changed = replace(where, references=pooling.needs_of_namespace, needed_at=pooling.placed)
         case resources.PODS:
-            where = replace(rule, placement=pooling.of_pod, goes_with_namespace=True)
-            changed = replace(where, references=pooling.needs_of_pod)
+            life = replace(rule.lifecycle, recalls_former=True)
+            where = replace(rule, placement=pooling.of_pod, goes_with_namespace=True, lifecycle=life)
+            changed = replace(where, references=pooling.needs_of_pod, handed_over=pooling.handed_over)
         case resources.PERSISTENT_VOLUME_CLAIMS:
             # A claim in every super cluster would get a volume in each; the one that its pod fills has to stay.
             where = replace(rule, placement=placement.with_users, lifecycle=lifecycle.DATA)

@@ -193,8 +193,46 @@ def test_the_next_life_begins_when_the_one_before_is_over_or_was_of_another_obje
     assert decided(upper(), {"b": lower()}) == ["wait", "delete l1 in b, grace None"]
     assert decided(upper(), {"b": lower(**LEAVING)}) == ["wait"]
     assert decided(upper(), {"b": Unknown("no answer", lower())}) == ["wait", "wait"]
+    assert decided(upper(), {"b": lower("u0")}) == ["wait", "delete l1 in b, grace 0"]
     assert decided(upper(), {"b": Unknown("no answer", lower("u0"))}) == ["create in a"]
     assert decided(upper(), {"b": Unknown("no answer")}) == ["create in a"]
+
+
+def test_a_former_life_that_cannot_be_seen_counts_where_somebody_takes_such_clusters_out() -> None:
+    life = replace(lifecycle.POD, recalls_former=True)
+    careful = Mode(name="test", rules={resources.PODS: replace(RULES[resources.PODS], lifecycle=life)})
+    for last, lines in ((lower("u0"), ["wait", "wait"]), (stranger(), ["create in a"]), (None, ["create in a"])):
+        pair = Pair(Key("up", resources.PODS, "shop", "web"), upper(), LINKS, {"b": Unknown("no answer", last)}, HERE)
+        assert [_line(action) for action in decision.decide(pair, careful).actions] == lines
+
+
+@pytest.mark.parametrize(
+    ("below", "lines"),
+    [
+        ({"b": lower()}, ["wait", "delete l1 in b, grace None"]),
+        ({"b": lower(**LEAVING)}, ["wait"]),
+        ({"b": lower("u0")}, ["wait", "delete l1 in b, grace 0"]),
+        ({"b": Unknown("no answer")}, ["wait", "wait"]),
+        ({"b": None}, ["create in a", "patch u1 in up"]),
+        ({"b": stranger()}, ["create in a", "patch u1 in up"]),
+    ],
+)
+def test_what_was_elsewhere_before_begins_when_nothing_is_left_there_and_that_is_told(below, lines) -> None:
+    assert _handed_over(below, HERE | {"b": Grade.PAST}) == lines
+
+
+def test_whoever_does_not_see_where_it_was_before_waits_to_be_told() -> None:
+    assert _handed_over({}, HERE | {"z": Grade.PAST}) == ["wait", "wait"]  # "z" is another process's
+    assert _handed_over({}, {"z": Grade.CHOSEN, "b": Grade.PAST}) == ["wait", "patch u1 in up"]
+    assert _handed_over({"b": None}, {"b": Grade.PAST}) == ["patch u1 in up"], "it is not wanted there"
+
+
+def _handed_over(below: Mapping[str, Side], intents: Mapping[str, Grade]) -> list[str]:
+    told = replace(
+        RULES[resources.PODS], handed_over=lambda _, cluster: [Part({"metadata": {"labels": {cluster: ""}}})]
+    )
+    pair = Pair(Key("up", resources.PODS, "shop", "web"), upper(), LINKS, below, intents)
+    return [_line(action) for action in decision.decide(pair, Mode("test", {resources.PODS: told})).actions]
 
 
 def test_copies_of_what_pods_refer_to_come_and_go_with_their_users() -> None:

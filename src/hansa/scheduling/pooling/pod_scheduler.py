@@ -48,15 +48,18 @@ class PodScheduler:
         self._uppers, self._landscape, self._ledger, self._below, self._clock = uppers, landscape, ledger, below, clock
         self._trials: dict[Spot, _Trial] = {}
         self.waiting: set[Spot] = set()
+        self.moving: set[Spot] = set()  # those that a cluster which they left may still have
 
     async def reconcile(self, spot: Spot) -> controller.Outcome:
         """Give a pod its cluster."""
         upper = self._uppers.get(spot.upper)
         pod = upper.pods.get(spot.key) if upper is not None and upper.is_known else None
         if upper is None or pod is None or pod.is_leaving or requests.is_finished(pod):
-            self.waiting.discard(spot)
+            for spots in (self.waiting, self.moving):
+                spots.discard(spot)
             self._trials.pop(spot, None)
             return controller.Done()
+        pod = await self._unmark(spot, upper, pod)
         given = reading.cluster_of(pod)
         is_placed = given in self._ledger.holding(spot.space).placements
         if given and node_of(pod):
@@ -71,6 +74,24 @@ class PodScheduler:
         if is_placed and (rest := self._blame(spot, pod, given, why)) > 0:
             return controller.After(rest)
         return await self._place(spot, upper, pod, given)
+
+    async def _unmark(self, spot: Spot, upper: Upper, pod: objects.Object) -> objects.Object:
+        """Take off the marks of clusters that cannot say any more that they have no copy."""
+        marked = reading.moved_from(pod)
+        if marked or spot in self.moving:  # its new cluster begins to look for a node when the last mark is off
+            self._trials.setdefault(spot, _Trial(pod.uid, 0.0)).since = self._clock.now()
+        (self.moving.add if marked else self.moving.discard)(spot)
+        if not (lost := [cluster for cluster in marked if self._is_lost(cluster)]):
+            return pod
+        marks = dict.fromkeys(f"{keys.MOVED_FROM}{cluster}" for cluster in lost)
+        patch = {"metadata": {"uid": pod.uid, "annotations": marks}}
+        written = await upper.client.patch(resources.PODS, pod.name, patch, namespace=pod.namespace)
+        upper.pods.observe(written)
+        return written
+
+    def _is_lost(self, cluster: str) -> bool:
+        land = self._landscape.land(cluster)
+        return land is None or land.state[0] is State.LOST
 
     def _remember(self, spot: Spot, pod: objects.Object, given: str) -> None:
         """Keep room for a pod that was sent before we began, and may not be bound yet."""
@@ -120,14 +141,8 @@ class PodScheduler:
         self._ledger.choose(spot, Seat(fit.cluster, ask.amounts))
         if land is not None:
             land.reserve(there, ask, node=fit.node, seconds=RESERVED)
-        later = keys.SUPER_CLUSTER.replace(*keys.POOL, 1)
-        patch = {
-            "metadata": {
-                "uid": pod.uid,
-                "resourceVersion": pod.version,
-                "annotations": {keys.SUPER_CLUSTER: fit.cluster, later: None},
-            }
-        }
+        metadata = {"uid": pod.uid, "resourceVersion": pod.version, "annotations": self._marks(pod, fit.cluster)}
+        patch = {"metadata": metadata}
         try:
             written = await upper.client.patch(resources.PODS, pod.name, patch, namespace=pod.namespace)
             upper.pods.observe(written)
@@ -140,10 +155,22 @@ class PodScheduler:
         trial = self._trials.setdefault(spot, _Trial(pod.uid, 0.0))
         trial.since = self._clock.now()
 
+    def _marks(self, pod: objects.Object, cluster: str) -> dict[str, str | None]:
+        """The annotations of a pod that goes to a cluster: it begins there when the former one has no copy any more.
+
+        The mark comes with the choice itself, so that no crash comes between. A lost cluster could not take it off.
+        """
+        given, later = reading.cluster_of(pod), keys.SUPER_CLUSTER.replace(*keys.POOL, 1)
+        marks: dict[str, str | None] = {keys.SUPER_CLUSTER: cluster, later: None}
+        if cluster in reading.moved_from(pod):
+            marks[f"{keys.MOVED_FROM}{cluster}"] = None
+        if given and not self._is_lost(given):
+            marks[f"{keys.MOVED_FROM}{given}"] = ""
+        return marks
+
     async def _evict(self, upper: Upper, pod: objects.Object, given: str) -> None:
         """The namespace left the cluster that the pod is bound in."""
-        member = self._landscape.members().get(given)
-        is_lost = member is None or member.state is State.LOST
+        is_lost = self._is_lost(given)
         why = f"its namespace has no slices in {given} any more" + (", which is lost" if is_lost else "")
         upper.recorder.record(Subject.of(pod), "Evicted", why, kind=Kind.WARNING)
         log.warning("a pod is evicted", extra={"cluster": upper.name, "pod": str(pod.key), "from": given})

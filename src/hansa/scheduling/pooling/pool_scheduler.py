@@ -162,7 +162,7 @@ class PoolScheduler:
         self._timer = None
         for space in self._namespaces.uneasy:
             self._spaces.add(space)
-        for spot in self._pods.waiting:
+        for spot in self._pods.waiting | self._pods.moving:
             self._spots.add(spot)
 
     def _wake_all(self) -> None:

@@ -92,6 +92,11 @@ def cluster_of(pod: objects.Object) -> str:
     return annotation(pod, keys.SUPER_CLUSTER)
 
 
+def moved_from(pod: objects.Object) -> list[str]:
+    """The clusters that a pod was moved away from and that may still have a copy."""
+    return [key.removeprefix(keys.MOVED_FROM) for key in pod.annotations if key.startswith(keys.MOVED_FROM)]
+
+
 def unschedulable(pod: objects.Object) -> str:
     """Why the scheduler of the cluster that has the pod finds no node for it; empty if it does, or did not look yet."""
     for one in pod.decode("status", _Status).conditions or ():

@@ -64,15 +64,30 @@ def needs_of_namespace(obj: Object) -> Iterator[Reference]:
 
 
 def of_pod(obj: Object, key: Key, facts: Facts) -> Intents:
-    """A pod is in the super cluster that it was given, if its namespace is there or it was there before."""
-    cluster = annotation(obj, keys.SUPER_CLUSTER)
+    """A pod is in the super cluster that it was given, if its namespace is there or it was there before.
+
+    Its copies in those that it was moved away from go first.
+    """
+    cluster, past = annotation(obj, keys.SUPER_CLUSTER), dict.fromkeys(_moved_from(obj), Grade.PAST)
     if not cluster or pod.is_held(obj):
-        return {}
+        return past
     if not placement.node_of(obj) and keys.LOWER_UID not in obj.annotations:
         homes = facts.of_namespace(key.namespace)
         if isinstance(homes, Unknown) or cluster not in homes:
-            return homes if isinstance(homes, Unknown) else {}
-    return {cluster: Grade.CHOSEN}
+            return homes if isinstance(homes, Unknown) else past
+    return past | {cluster: Grade.CHOSEN}
+
+
+def handed_over(obj: Object, cluster: str) -> Iterator[Part]:
+    """A super cluster that a pod was moved away from has no copy any more: it takes its mark off.
+
+    Not if the pod is another by now: it may have been there once more.
+    """
+    yield Part({"metadata": {"resourceVersion": obj.version, "annotations": {f"{keys.MOVED_FROM}{cluster}": None}}})
+
+
+def _moved_from(obj: Object) -> Iterator[str]:
+    return (key.removeprefix(keys.MOVED_FROM) for key in obj.annotations if key.startswith(keys.MOVED_FROM))
 
 
 def needs_of_pod(obj: Object) -> Iterator[Reference]:

@@ -73,6 +73,20 @@ def test_a_pod_is_in_the_cluster_that_it_was_given_if_its_namespace_is_there_or_
     assert placed(a_pod(annotations={GIVEN: "r1"}), resources.PODS, homes=unseen) is unseen
 
 
+def test_a_pod_that_was_moved_waits_for_its_former_cluster_which_takes_its_mark_off() -> None:
+    marks = {f"tenancy.x-k8s.io/moved-from.{name}": "" for name in ("r1", "r2")}
+    moved = a_pod(annotations={GIVEN: "r2", **marks})
+    facts = Facts(frozenset(("r1", "r2")), {}, lambda *_: frozenset(), lambda _: {"r2": Grade.CHOSEN})
+    rule, key = RULES[resources.PODS], Key("blue", resources.PODS, *moved.key)
+    assert rule.placement(moved, key, facts) == {"r1": Grade.PAST, "r2": Grade.CHOSEN}
+    nowhere = replace(facts, of_namespace=lambda _: {})
+    assert rule.placement(moved, key, nowhere) == {"r1": Grade.PAST, "r2": Grade.PAST}
+    [part] = rule.handed_over(moved, "r1")
+    assert part.patch["metadata"]["annotations"] == {"tenancy.x-k8s.io/moved-from.r1": None}
+    below = virtualcluster.mode(Settings(pool=Pool())).desired(moved, key, a_link())
+    assert not marks.keys() & below.annotations.keys(), "the mark stays above"
+
+
 def test_a_pod_takes_the_namespaces_along_that_it_cannot_do_without() -> None:
     needed = {one.name for one in RULES[resources.PODS].references(a_pod()) if one.resource == resources.NAMESPACES}
     assert needed == {"shop", "default", "kube-system"}

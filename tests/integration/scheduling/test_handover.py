@@ -1,0 +1,28 @@
+"""A pod that is sent elsewhere bears a mark of the cluster that may have a copy yet, until that has none or is lost."""
+
+import pytest
+
+from hansa.kube import resources
+
+pytestmark = pytest.mark.timeout(400)  # the first one begins with three clusters, maybe on a busy machine
+MARK = "tenancy.x-k8s.io/moved-from.r2"
+
+
+async def test_a_pod_that_moves_bears_a_mark_until_its_former_cluster_is_lost(pool, namespace):
+    await pool.namespace(namespace, {"cpu": "200m", "memory": "200Mi"})
+    await pool.placed(namespace, {"r1": 1, "r2": 1})
+    for name in "ab":
+        await pool.pod(namespace, name)
+    [moves] = [name for name in "ab" if await pool.given(namespace, name) == "r2"]
+    await pool.add("r2", **{"hansa.dev/leaving": "true"})
+    await pool.given(namespace, moves, "r1")
+    found = await pool.meta.client.get(resources.PODS, moves, namespace=namespace)
+    assert MARK in found.annotations
+    with pool.supers["r2"].frozen():
+        await pool.meta.there(resources.PODS, moves, namespace, when=_is_unmarked, within=90)
+    assert (await pool.given(namespace, moves)) == "r1"
+    await pool.add("r2", **{"hansa.dev/leaving": "false"})
+
+
+def _is_unmarked(found):
+    return MARK not in found["metadata"]["annotations"]
