@@ -29,8 +29,18 @@ class Sides:
             await prepare(self.client, self.below)
         self.name = source.name
         upper = await existing(self.client, self.resource, creatable(source, self.above))  # the root CA is there
-        await self.client.create(self.resource, self.rule.at_birth(self.wanted(upper)))
+        await self._make(self.rule.at_birth(self.wanted(upper)))
         return self
+
+    async def _make(self, wanted: Object) -> None:
+        """What the upper object has taken already, on the one server that both are on, is left to the server."""
+        try:
+            await self.client.create(self.resource, wanted)
+        except errors.Invalid as error:
+            other = self.rule.yields(wanted.spec, [cause.field for cause in error.causes], ())
+            if other is None:
+                raise
+            await self.client.create(self.resource, wanted.with_fields(spec=other))
 
     def wanted(self, upper: Object) -> Object:
         key = Key(self.link.upper, self.resource, *upper.key)

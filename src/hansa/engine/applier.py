@@ -4,7 +4,7 @@ What is not there any more is forgotten, what is refused is told to the user, wh
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hansa.engine import apart
 from hansa.engine.side import Side
@@ -58,6 +58,7 @@ class Applier:
     """Writes to all clusters of a view; `field_manager` is under which name.
 
     `may_write` is asked before each write: of many processes one may. What is left under way wakes its key by `ended`.
+    `yielded` is told the key, the cluster and the server's sentence where something else than wanted was written.
     """
 
     def __init__(
@@ -66,9 +67,10 @@ class Applier:
         metrics: metrics.Registry,
         may_write: Callable[[], bool],
         ended: Callable[[Key, Problem | None], None],
+        yielded: Callable[[Key, str, str], None],
         field_manager: str = "hansa",
     ) -> None:
-        self._may_write, self._field_manager = may_write, field_manager
+        self._may_write, self._yielded, self._field_manager = may_write, yielded, field_manager
         self._apart = apart.Apart(ended)
         self._writes = metrics.counter(
             "hansa_writes_total",
@@ -115,7 +117,7 @@ class Applier:
             case plan.Create():
                 return await self._create(write, key, side, view)
             case plan.Patch():
-                return await self._patch(write, key.resource, side)
+                return await self._patch(write, key, side, view)
             case plan.Delete():
                 return await self._delete(write, key.resource, side)
             case plan.Bind():
@@ -125,12 +127,12 @@ class Applier:
         resource, store, client = key.resource, side.stores[key.resource], side.cluster.client
         try:
             try:
-                made = await client.create(resource, write.obj, field_manager=self._field_manager)
+                made = await self._send(write, key, side, view)
             except errors.NotFound:
                 if not write.obj.namespace or resources.NAMESPACES in view.mode.rules:
                     raise
                 await self._make_namespace(write.obj.namespace, side, view)
-                made = await client.create(resource, write.obj, field_manager=self._field_manager)
+                made = await self._send(write, key, side, view)
         except errors.AlreadyExists:
             made = await client.get(resource, write.obj.name, namespace=write.obj.namespace)
             origin = stamp.of(made)
@@ -151,19 +153,10 @@ class Applier:
         cluster = side.cluster.name
         self._writes.of(cluster, str(resources.NAMESPACES), "Create", "an object is wanted in it", answer).inc()
 
-    async def _patch(self, write: plan.Patch, resource: Resource, side: Side) -> Problem | None:
-        obj, store = write.obj, side.stores[resource]
-        # The uid makes it a patch of this very object: for the next one of that name it is refused.
-        patch = {**write.patch, "metadata": {**write.patch.get("metadata", {}), "uid": obj.uid}}
+    async def _patch(self, write: plan.Patch, key: Key, side: Side, view: View) -> Problem | None:
+        obj, store = write.obj, side.stores[key.resource]
         try:
-            answer = await side.cluster.client.patch(
-                resource,
-                obj.name,
-                patch,
-                namespace=obj.namespace,
-                subresource=write.subresource,
-                field_manager=self._field_manager,
-            )
+            answer = await self._send(write, key, side, view)
         except errors.NotFound:
             store.observe_gone(obj.key, obj.uid)
         except errors.Invalid as error:
@@ -173,6 +166,37 @@ class Applier:
         else:
             store.observe(answer)
         return None
+
+    async def _send(self, write: plan.Create | plan.Patch, key: Key, side: Side, view: View) -> Object:
+        """Write it; what a server refuses is written as the rule would rather have it than not at all."""
+        sentences: list[str] = []
+        while True:
+            try:
+                answer = await self._request(write, key.resource, side)
+            except errors.Invalid as error:
+                other = _other(write, error, key, view)
+                if other is None:
+                    raise
+                sentences.append(str(error))
+                write = other
+            else:
+                for sentence in sentences:
+                    self._yielded(key, write.cluster, sentence)
+                return answer
+
+    async def _request(self, write: plan.Create | plan.Patch, resource: Resource, side: Side) -> Object:
+        obj, client = write.obj, side.cluster.client
+        if isinstance(write, plan.Create):
+            return await client.create(resource, obj, field_manager=self._field_manager)
+        # The uid makes it a patch of this very object: for the next one of that name it is refused.
+        return await client.patch(
+            resource,
+            obj.name,
+            {**write.patch, "metadata": {**write.patch.get("metadata", {}), "uid": obj.uid}},
+            namespace=obj.namespace,
+            subresource=write.subresource,
+            field_manager=self._field_manager,
+        )
 
     async def _delete(self, write: plan.Delete, resource: Resource, side: Side) -> Problem | None:
         obj, store = write.obj, side.stores[resource]
@@ -206,6 +230,20 @@ class Applier:
             if (found.uid, placement.node_of(found)) != (obj.uid, write.node):
                 raise
         return None
+
+
+def _other(
+    write: plan.Create | plan.Patch, error: errors.Invalid, key: Key, view: View
+) -> plan.Create | plan.Patch | None:
+    """What may be written instead of what a server refused."""
+    spec = write.obj.spec if isinstance(write, plan.Create) else write.patch.get("spec") or {}
+    refused, going = [cause.field for cause in error.causes], view.going(key.resource, write.cluster)
+    other = view.mode.rules[key.resource].yields(spec, refused, going)
+    if other is None:
+        return None
+    if isinstance(write, plan.Create):
+        return replace(write, obj=write.obj.with_fields(spec=other))
+    return replace(write, patch={**write.patch, "spec": other})
 
 
 def _is_gone(answer: Object) -> bool:

@@ -76,7 +76,7 @@ class Syncer:
         self._views = views.Views(
             mode, registry, whole=whole, waiting=self._waiting, clock=clock, random=random, metrics=metrics
         )
-        self._applier = applier.Applier(metrics=metrics, may_write=may_write, ended=self._ended)
+        self._applier = applier.Applier(metrics=metrics, may_write=may_write, ended=self._ended, yielded=self._yielded)
         self._controller = controller.Controller(
             mode.name, self._reconcile, queue=self._queue, metrics=metrics, workers=workers
         )
@@ -163,6 +163,13 @@ class Syncer:
             for made in todo.actions:
                 if isinstance(made, plan.Create):
                     self._waiting.come((made.cluster, made.obj.namespace), at_most=lowers.FEW)
+
+    def _yielded(self, key: Key, cluster: str, sentence: str) -> None:
+        """Something else than was wanted stands below now, or above."""
+        view = self._views.get(key.cluster)
+        link = None if view is None else view.links.get(cluster)
+        told = sentence if link is None else self._mode.retold(sentence, link)
+        self._views.tell(key, "Taken", f"what was asked for cannot be had, so something else is used: {told}")
 
     def _wake(self, key: Key) -> None:
         """Have a key looked at, unless it is about no lower cluster: most objects of a big cluster are not ours."""

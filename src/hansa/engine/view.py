@@ -185,6 +185,15 @@ class View:
         cache = self.lowers[cluster].stores.get(key.resource)  # none for what never travels
         return None if cache is None else cache.get(self.mode.lower_place(key, self.links[cluster]))
 
+    def going(self, resource: Resource, cluster: str) -> Iterator[Object]:
+        """Copies in a lower cluster whose upper object is gone or leaves: they are about to go, too."""
+        lower = self.lowers.get(cluster)
+        for copy in () if lower is None else lower.stores[resource].find(BY_UPPER, self.upper_id):
+            [topic] = self.topics(cluster, resource, copy)
+            upper = self.get(topic) if isinstance(topic, Key) else None
+            if upper is None or upper.is_leaving or upper.uid != copy.annotations.get(keys.UPPER_UID):
+                yield copy
+
     def _intents(self, key: Key, upper: Object) -> placement.Intents:
         return self.mode.rules[key.resource].placement(upper, key, self.facts)
 

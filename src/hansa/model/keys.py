@@ -60,6 +60,8 @@ CONTROLLED = "tenancy.x-k8s.io/controlled"  # label, "true" on what the manager 
 # Of single kinds.
 CLUSTER_IP = "tenancy.x-k8s.io/clusterIP"  # annotation of a super Service: the address above
 SUPER_CLUSTER_IP = "transparency.tenancy.x-k8s.io/clusterIP"  # annotation of a tenant's Service: the address below
+NODE_PORTS = "tenancy.x-k8s.io/nodePorts"  # annotation of a super Service: the node ports that it was asked to have
+SUPER_NODE_PORTS = "transparency.tenancy.x-k8s.io/nodePorts"  # of a tenant's Service: those below, if others were asked
 TOKEN_NAME = "tenancy.x-k8s.io/secret.name"  # noqa: S105 - annotation of a copied token: its name above
 TOKEN_UID = "tenancy.x-k8s.io/secret.UID"  # noqa: S105 - label of a copied token: its uid above
 TENANT_NODE = "tenancy.x-k8s.io/virtualnode"  # label, "true" on a tenant's virtual nodes

@@ -26,6 +26,7 @@ class Part:
 Step = Callable[[Object, Link], Object]
 DownPatches = Callable[[Object, Object], Iterable[Part]]
 UpPatches = Callable[[Object, Object, Link], Iterable[Part]]
+Yields = Callable[[Mapping[str, Any], Iterable[str], Iterable[Object]], Mapping[str, Any] | None]
 
 
 def _nothing_up(_upper: Object, _lower: Object, _link: Link) -> Iterable[Part]:
@@ -44,6 +45,10 @@ def patches_of(*fields: str) -> DownPatches:
 
 def _no_objection(_upper: Object, _link: Link) -> str:
     return ""
+
+
+def _insists(_spec: Mapping[str, Any], _refused: Iterable[str], _going: Iterable[Object]) -> None:
+    return None
 
 
 def _no_node(_lower: Object) -> str:
@@ -100,6 +105,9 @@ class Rule:
     follows: Callable[[Object], Iterable[Named]] = lambda _: ()
     # A sentence why this upper object may not travel. What travelled before stays as it is.
     check: Callable[[Object, Link], str] = _no_objection
+    # What is asked for instead of a spec of which a server refused these fields; None if nothing else will do.
+    # Copies that are about to go hold what is free soon.
+    yields: Yields = _insists
     # What an upper object is told when it, or its copy, was refused; an Event says so in any case.
     refused: Callable[[Object, str], Iterable[Part]] = _no_word
     # What an upper object is told when nothing of it is left in a lower cluster where it was before (Grade.PAST).

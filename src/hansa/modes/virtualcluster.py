@@ -68,10 +68,11 @@ def _services() -> Iterable[Rule]:
         resources.SERVICES,
         down=(metadata.own, services.service),
         down_patches=services.service_patches,
-        up_patches=metadata.also(services.service_told),
+        up_patches=services.service_told,
         placement=placement.everywhere,
         references=services.own_endpoints,
         check=services.check,
+        yields=services.yields,
     )
     yield Rule(
         resources.ENDPOINTS,

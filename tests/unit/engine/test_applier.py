@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import types
+from dataclasses import replace
 
 import pytest
 
@@ -46,11 +47,13 @@ def side(name, client):
     return types.SimpleNamespace(cluster=cluster, stores={MAPS: types.SimpleNamespace(observe=lambda _: None)})
 
 
-def scene(act, *, may_write=lambda: True, **clients):
+def scene(act, *, may_write=lambda: True, mode=lab.SMALL, yielded=lambda *_: None, **clients):
     async def main(world):
         sides = {name: side(name, client) for name, client in clients.items()}
-        view = types.SimpleNamespace(side=sides.__getitem__, under_way=set(), mode=lab.SMALL, upper_id="id")
-        applier = Applier(metrics=world.metrics, may_write=may_write, ended=lambda *_: None)
+        view = types.SimpleNamespace(
+            side=sides.__getitem__, under_way=set(), mode=mode, upper_id="id", going=lambda *_: ()
+        )
+        applier = Applier(metrics=world.metrics, may_write=may_write, ended=lambda *_: None, yielded=yielded)
         todo = plan.Plan(tuple(plan.Create(name, lab.config_map("settings"), "it is wanted") for name in clients))
         pair = Pair(KEY, lab.config_map("settings"), lowers=dict.fromkeys(clients))
         await act(applier, todo, pair, view)
@@ -115,3 +118,36 @@ def test_answers_are_sorted_by_what_is_to_be_done_next(error, kind):
         assert (problem.cluster, problem.sentence) == ("a", "no")
 
     scene(act, a=Refusing())
+
+
+class Choosy(Quick):
+    """A client of a server that refuses a field of the spec."""
+
+    def __init__(self, field):
+        super().__init__()
+        self.field = field
+
+    async def create(self, resource, obj, **_):
+        if self.field in obj.spec:
+            raise errors.Invalid(f"{self.field} is taken", causes=(errors.Cause(field=f"spec.{self.field}"),))
+        return await super().create(resource, obj)
+
+
+def yielding(spec, refused, _going):
+    other = {name: value for name, value in spec.items() if f"spec.{name}" not in refused or name == "needed"}
+    return other if other != spec else None
+
+
+@pytest.mark.parametrize(("field", "is_made"), [("wished", True), ("needed", False)])
+def test_what_is_refused_is_made_as_the_rule_would_have_it_instead_and_told(field, is_made):
+    choosy, told = Choosy(field), []
+
+    async def act(applier, _todo, pair, view):
+        obj = lab.config_map("settings").with_fields(spec={"wished": 1, "needed": 2})
+        problems = await applier.apply(plan.Plan((plan.Create("a", obj, "it is wanted"),)), pair, view)
+        assert [type(problem) for problem in problems] == ([] if is_made else [Refused])
+        assert choosy.written == int(is_made)
+        assert told == ([(KEY, "a", f"{field} is taken")] if is_made else [])
+
+    rules = {MAPS: replace(lab.SMALL.rules[MAPS], yields=yielding)}
+    scene(act, mode=replace(lab.SMALL, rules=rules), yielded=lambda *what: told.append(what), a=choosy)

@@ -14,12 +14,11 @@ from hansa.model.pair import Key, Link
 from hansa.model.placement import Facts, Intents, everywhere
 from hansa.model.references import Reference
 from hansa.model.translation import ingress, services
-from hansa.model.translation.tenant import settings
+from hansa.model.translation.tenant import allotments, metadata, settings
 from hansa.model.translation.tenant.settings import Allowance
 
 Spec = dict[str, Any]
 _HEADLESS: Final = "None"
-_ADDRESSES: Final = ("clusterIP", "clusterIPs", "ipFamilies")
 _FOLLOW: Final[tuple[str, ...]] = (
     *("type", "ports", "selector", "sessionAffinity", "sessionAffinityConfig", "externalName", "externalIPs"),
     *("publishNotReadyAddresses", "externalTrafficPolicy", "internalTrafficPolicy", "trafficDistribution"),
@@ -30,21 +29,20 @@ COMPUTED: Final = frozenset({"endpointslice-controller.k8s.io", "endpointslicemi
 
 
 def service(obj: Object, link: Link) -> Object:
-    """As above, with the address that it has there if the super cluster has a range for it; node ports are its own."""
-    tenant, spec = settings.of(link), obj.spec
-    lower = {name: spec[name] for name in (*_FOLLOW, "ipFamilyPolicy") if name in spec}
-    if "ports" in lower:
-        lower["ports"] = services.without_node_ports(lower["ports"])
+    """As above, with the node ports and, if the super cluster has a range for it, the address that it has there."""
+    spec = obj.spec
+    lower = {name: spec[name] for name in (*_FOLLOW, *allotments.ADDRESSES, "ipFamilyPolicy") if name in spec}
     address = spec.get("clusterIP", "")
+    if address == _HEADLESS or not (address and settings.of(link).keeps_service_ips):
+        lower = allotments.without_addresses(lower)
     if address == _HEADLESS:
         lower["clusterIP"] = _HEADLESS
-    elif address and tenant.keeps_service_ips:
-        lower |= {name: spec[name] for name in _ADDRESSES if name in spec}
-    if "ipFamilies" not in lower and spec.get("ipFamilyPolicy") == "RequireDualStack":
-        lower["ipFamilyPolicy"] = "PreferDualStack"  # the super cluster may have one family only
-    if address not in ("", _HEADLESS):
-        obj = obj.with_metadata(annotations={**obj.annotations, keys.CLUSTER_IP: address})
-    return obj.with_fields(spec=lower)
+    asked = {
+        keys.CLUSTER_IP: "" if address == _HEADLESS else address,
+        keys.NODE_PORTS: allotments.node_ports(spec),
+    }
+    annotations = {key: value for key, value in asked.items() if value}
+    return obj.with_metadata(annotations={**obj.annotations, **annotations}).with_fields(spec=lower)
 
 
 def check(obj: Object, link: Link) -> str:
@@ -54,17 +52,29 @@ def check(obj: Object, link: Link) -> str:
     return ""
 
 
+yields: Final = allotments.yields
+
+
 def service_patches(lower: Object, wanted: Object) -> Iterable[Part]:
-    """What follows. Addresses and node ports were allotted at birth and stay."""
+    """What follows. An address stays as it was allotted, and so do node ports that were asked for already."""
+    is_asked = lower.annotations.get(keys.NODE_PORTS) == wanted.annotations.get(keys.NODE_PORTS)
+    spec = wanted.spec
+    if "ports" in spec and (is_asked or allotments.node_ports(lower.spec) == allotments.node_ports(spec)):
+        wanted = wanted.with_fields(spec=spec | {"ports": services.without_node_ports(spec["ports"])})
     yield from services.patches(lower, wanted, fields=_FOLLOW)
 
 
 def service_told(upper: Object, lower: Object, link: Link) -> Iterator[Part]:
-    """The addresses of a balancer, and the address below if it is another one."""
+    """The addresses of a balancer, and what was given below if it is not what was asked for.
+
+    Node ports come last: they are the only thing that the tenant's API server may refuse.
+    """
     yield from ingress.ingress_told(upper, lower, link)
+    yield from metadata.transparent(upper, lower, link)
     address = lower.spec.get("clusterIP") or _HEADLESS
     if address not in (_HEADLESS, upper.spec.get("clusterIP"), upper.annotations.get(keys.SUPER_CLUSTER_IP)):
         yield Part({"metadata": {"annotations": {keys.SUPER_CLUSTER_IP: address}}})
+    yield from allotments.node_ports_told(upper, lower, link)
 
 
 def own_endpoints(obj: Object) -> Iterator[Reference]:

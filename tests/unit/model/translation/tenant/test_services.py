@@ -51,9 +51,9 @@ def test_two_families_are_wished_for_where_addresses_are_others() -> None:
 
 def test_what_was_allotted_below_stays() -> None:
     upper = a_service("web", **ADDRESS, ports=[{"port": 80, "nodePort": 30001}], healthCheckNodePort=30002)
-    there = below(clusterIP="10.96.0.9", ipFamilyPolicy="PreferDualStack", ports=[{"port": 80, "nodePort": 31111}])
-    parts = follow(there, upper, SERVICES)
-    assert not [part for part in parts if "spec" in part.patch]
+    given = {"clusterIP": "10.96.0.9", "ipFamilyPolicy": "PreferDualStack", "ports": [{"port": 80, "nodePort": 31111}]}
+    there = desired(upper, resource=SERVICES).with_fields(spec=given)
+    assert follow(there, upper, SERVICES) == []
 
 
 def test_selectors_and_ports_follow() -> None:
