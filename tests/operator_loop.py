@@ -30,6 +30,7 @@ async def operator(client: Client, *provisioners: Provisioner, **options: object
             recorder=recorder,
             **{**given, **options},
         )
+        supervisor.start("events", recorder.run)
         supervisor.start("loop", loop.run)
         for one in provisioners:
             supervisor.start(one.name, lambda one=one: one.run(loop.wake))

@@ -15,6 +15,9 @@ from hansa.control.manager import Lead, Part
 from hansa.kube import resources
 from hansa.kube.client import Client
 from hansa.kube.credentials.source import Source
+from hansa.modes import virtualcluster
+from hansa.modes.virtualcluster_settings import Settings as ModeSettings
+from hansa.runtime.clock import Clock
 from hansa.tenancy import cluster_versions, installing
 from hansa.tenancy.controller import VirtualClusters
 from hansa.tenancy.existing import Existing
@@ -53,7 +56,7 @@ async def run(settings: Settings) -> None:
             await installing.install(client, cluster_versions.samples())
         informers = program.informers("meta", client)
         recorder = Recorder(COMPONENT, client, **program.given())
-        found = provisioners(settings, client, meta=await _identify(client))
+        found = provisioners(settings, client, meta=await _identify(client), clock=program.clock)
         tenants = VirtualClusters(
             client,
             informers,
@@ -83,7 +86,7 @@ async def _identify(client: Client) -> str:
     return (await client.get(resources.NAMESPACES, "kube-system")).uid
 
 
-def provisioners(settings: Settings, client: Client, *, meta: str) -> Mapping[str, Provisioner]:
+def provisioners(settings: Settings, client: Client, *, meta: str, clock: Clock) -> Mapping[str, Provisioner]:
     """The provisioners that serve: the one that was chosen, and clusters that are there already."""
     chosen: Provisioner | None = None
     match settings.provisioner:
@@ -91,7 +94,8 @@ def provisioners(settings: Settings, client: Client, *, meta: str) -> Mapping[st
             chosen = ProcessProvisioner(settings.process, meta=meta)
         case StatefulSets.name:
             chosen = StatefulSets(client)
-    existing: Provisioner = Existing(client, user_agent=agent(COMPONENT))
+    given = [kind for kind, rule in virtualcluster.shared(ModeSettings()).rules.items() if rule.travels]
+    existing: Provisioner = Existing(client, given=given, user_agent=agent(COMPONENT), clock=clock)
     return {one.name: one for one in (chosen, existing) if one is not None}
 
 

@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import logging
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from hansa.app.program import Program, agent
@@ -131,6 +132,9 @@ async def _to_itself(tenancy: Tenancy, _tenant: Client) -> tuple[Route]:
 class _Silent(Telling):
     async def well(self, vc: Object) -> None:
         """The syncer tells it."""
+
+    async def gives(self, vc: Object, supers: Collection[str]) -> None:
+        """The syncer does."""
 
     async def trouble(self, vc: Object, reason: str, message: str) -> None:
         log.warning("a tenant does not take part", extra={"vc": str(vc.key), "reason": reason, "says": message})

@@ -11,7 +11,7 @@ import msgspec
 
 from hansa.kube.objects import Key, Object
 from hansa.kube.resource import Resource
-from hansa.model import naming
+from hansa.model import keys, naming
 from hansa.runtime.errors import HansaError
 
 GROUP, VERSION = "tenancy.x-k8s.io", "v1alpha1"
@@ -19,6 +19,7 @@ VIRTUAL_CLUSTERS = Resource(GROUP, VERSION, "virtualclusters", kind="VirtualClus
 CLUSTER_VERSIONS = Resource(GROUP, VERSION, "clusterversions", kind="ClusterVersion", namespaced=False)
 
 DEFAULT_DOMAIN = "cluster.local"
+EXISTING = "existing"  # the provisioner of clusters that are there already, and stay
 DEFAULT_EXPIRE_DAYS = 365
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -80,6 +81,7 @@ class Status(msgspec.Struct, frozen=True, rename="camel"):
     reason: str = ""
     service_cidr: str = ""
     cluster_version: str = ""
+    super_clusters: tuple[str, ...] = ()
     conditions: tuple[Condition, ...] = ()
 
 
@@ -114,6 +116,15 @@ class VirtualCluster(msgspec.Struct, frozen=True):
     def is_running(self) -> bool:
         """Whether the control plane serves; while it is updated, too."""
         return self.status.phase in (Phase.RUNNING, Phase.UPDATING)
+
+    @property
+    def provisioner(self) -> str:
+        """The provisioner that it belongs to: whose finalizer it bears, else the one that suits it; "" for any."""
+        for finalizer in self.object.metadata.finalizers:
+            if finalizer.startswith(keys.VC_FINALIZER):
+                return finalizer.removeprefix(keys.VC_FINALIZER)
+        is_given = {keys.ADMIN_KUBECONFIG, keys.ADMIN_KUBECONFIG_SECRET} & self.object.annotations.keys()
+        return EXISTING if is_given else ""
 
     @property
     def root(self) -> str:

@@ -41,7 +41,6 @@ RETRIES = backoff.Backoff(first=1.0, factor=2.0, most=60.0, jitter=0.2)
 AUDIT_SECONDS = 60.0  # in which what nobody watches (Secrets, namespaces, certificates that end) is looked at
 FIRST_LIST_SECONDS = 60.0
 LOOK_AGAIN = 60.0  # seconds, after which a refusal is judged again although nothing that we watch changed
-EXISTING = "existing"
 
 
 class VirtualClusters:
@@ -128,7 +127,7 @@ class VirtualClusters:
         if found is None:
             return controller.Done()
         vc = api.virtual_cluster(found)
-        provisioner = self._provisioners.get(_chosen(vc, self._default))
+        provisioner = self._provisioners.get(vc.provisioner or self._default)
         if provisioner is None:
             return controller.Done()  # another manager's
         tenant = Tenant(vc, self._client, provisioner, self._clock)
@@ -222,7 +221,9 @@ class VirtualClusters:
                 report = Report(Phase(tenant.vc.status.phase), status.LEAVING, reason)
                 await self._tell(tenant.vc, report)
                 return controller.After(after)
-            case Gone():
+            case Gone(left):
+                if left:
+                    self._recorder.record(Subject.of(tenant.vc.object), status.LEFT_BEHIND, left, kind=Kind.WARNING)
                 log.info("a tenant's control plane is gone", extra={"namespace": tenant.vc.root})
         return controller.Done()
 
@@ -279,15 +280,6 @@ class VirtualClusters:
     def _count(self) -> dict[tuple[str, ...], float]:
         phases = Counter(str(obj.status.get("phase") or "New") for obj in (self._vcs.values() if self._vcs else ()))
         return {(phase,): float(number) for phase, number in phases.items()}
-
-
-def _chosen(vc: VirtualCluster, default: str) -> str:
-    """The provisioner that a VirtualCluster belongs to: whose finalizer it bears, else the one that suits it."""
-    for finalizer in vc.object.metadata.finalizers:
-        if finalizer.startswith(keys.VC_FINALIZER):
-            return finalizer.removeprefix(keys.VC_FINALIZER)
-    is_given = {keys.ADMIN_KUBECONFIG, keys.ADMIN_KUBECONFIG_SECRET} & vc.object.annotations.keys()
-    return EXISTING if is_given else default
 
 
 def _version_of(vc: Object) -> tuple[str]:

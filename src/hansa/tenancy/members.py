@@ -188,9 +188,18 @@ class Members:
         standing = self._registry.routes(key)
         for lower in {route.lower for route in standing} - {route.lower for route in wanted}:
             self._registry.unlink(key, lower)
+        await self._note(vc, wanted)
         for route in wanted:
             if route not in standing:
                 self._registry.link(route)
+
+    async def _note(self, vc: Object, routes: Iterable[Route]) -> None:
+        """Note who will give things to a control plane that stays when its VirtualCluster goes."""
+        if api.virtual_cluster(vc).provisioner == api.EXISTING:
+            supers = [self._registry.clusters[route.lower] for route in routes]
+            if len(ids := await _ids(supers)) < len(supers):
+                raise errors.Unreachable("a super cluster does not tell which one it is")
+            await self._telling.gives(vc, ids)
 
     async def _claim(self, vc: Object, member: _Member) -> None:
         """See that the control plane is this tenant's alone, and none of the clusters that tenants are carried to."""
@@ -210,12 +219,7 @@ class Members:
 
     async def _lower_ids(self) -> set[str]:
         """The ids of all clusters that are no tenants, as far as they can be told now."""
-        found = set()
-        for cluster in [one for name, one in self._registry.clusters.items() if name not in self._places]:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(SOON):
-                    found.add(await cluster.identify())
-        return found
+        return await _ids([one for name, one in self._registry.clusters.items() if name not in self._places])
 
     async def _leave(self, place: Place) -> None:
         member = self._members.pop(place)
@@ -244,6 +248,15 @@ class Members:
 def key_of(vc: Object) -> str:
     """The tenant's key: its root namespace, and what its namespaces in the super cluster begin with."""
     return api.virtual_cluster(vc).root
+
+
+async def _ids(clusters: Iterable[Cluster]) -> set[str]:
+    found = set()
+    for cluster in clusters:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(SOON):
+                found.add(await cluster.identify())
+    return found
 
 
 def _keys(vc: Object) -> Iterable[str]:

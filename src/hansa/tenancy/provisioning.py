@@ -59,7 +59,9 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class Gone:
-    """Nothing of it is left."""
+    """Nothing of it is left; or `left` is a sentence of what is, although nobody will take it away any more."""
+
+    left: str = ""
 
 
 class Provisioner(Protocol):

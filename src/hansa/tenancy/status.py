@@ -16,6 +16,7 @@ UPGRADING = "TenantControlPlaneUpgrading"
 UPGRADED, UPGRADED_MESSAGE = "TenantControlPlaneUpgradeCompleted", "tenant control plane was upgraded and is running"
 UPGRADE_FAILED = "TenantControlPlaneUpgradeFailed"
 LEAVING = "TenantControlPlaneLeaving"
+LEFT_BEHIND = "LeftBehind"
 LONGEST_MESSAGE = 1024  # characters; longer ones belong in logs
 
 

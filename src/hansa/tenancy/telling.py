@@ -5,7 +5,7 @@ Both are conditions; a Warning says so when something becomes impossible, or can
 
 import datetime
 import logging
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import msgspec
 
@@ -37,6 +37,20 @@ class Telling:
     async def trouble(self, vc: Object, reason: str, message: str) -> None:
         """The tenant is not synced now, and why."""
         await self._tell(vc, Verdict(False, reason, message))
+
+    async def gives(self, vc: Object, supers: Collection[str]) -> None:
+        """These super clusters, by their ids, are about to give things to the tenant: who ends it has to know."""
+        known = api.virtual_cluster(vc).status.super_clusters
+        if set(supers) <= set(known):
+            return
+        patch = {
+            "metadata": {"uid": vc.uid, "resourceVersion": vc.version},  # another syncer may add its own now
+            "status": {"superClusters": sorted({*known, *supers})},
+        }
+        try:
+            await self._meta.patch(VIRTUAL_CLUSTERS, vc.name, patch, namespace=vc.namespace, subresource="status")
+        except (errors.NotFound, errors.Denied, errors.Invalid) as error:
+            log.warning("super clusters could not be noted", extra={"vc": str(vc.key), "error": str(error)})
 
     async def _tell(self, vc: Object, synced: Verdict) -> None:
         before, now = _before(vc), conditions(vc, synced, self._clock.wall())

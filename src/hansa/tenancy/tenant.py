@@ -74,11 +74,11 @@ class Tenant:
         match await self.provisioner.remove(self.vc):
             case Progress() as progress:
                 return progress
-            case Gone():
+            case Gone() as gone:
                 await root_namespace.remove(self.client, self.vc)
         with contextlib.suppress(errors.NotFound):
             await self._patch({"finalizers": [f for f in self.vc.object.metadata.finalizers if f != self.finalizer]})
-        return Gone()
+        return gone
 
     async def tell_applied(self, choice: Choice) -> Object | None:
         """Say by labels which version is in place; the object, if it had to be changed."""

@@ -10,7 +10,9 @@ import virtual_clusters
 from eventually import eventually
 from hansa.kube import errors, resources
 from hansa.kube.objects import Key, Object
+from hansa.kube.resource import Resource
 from hansa.model import keys
+from hansa.runtime import clock
 from hansa.tenancy import api
 from hansa.tenancy.api import VIRTUAL_CLUSTERS
 from hansa.tenancy.existing import Existing
@@ -22,7 +24,9 @@ from programs import Kubectl
 
 @pytest.fixture
 async def manager(meta):
-    async with operator(meta, StatefulSets(meta), Existing(meta, user_agent="hansa-test")) as running:
+    given = (resources.STORAGE_CLASSES, resources.CUSTOM_RESOURCE_DEFINITIONS, resources.LEASES)
+    more = {"user_agent": "hansa-test", "clock": clock.SystemClock(), "patience": 4.0}
+    async with operator(meta, StatefulSets(meta), Existing(meta, given=given, **more)) as running:
         yield running
 
 
@@ -162,6 +166,104 @@ async def test_deleting_the_tenant_leaves_its_cluster_alone(meta, home, bring, b
 
     await eventually(is_root_gone)
     assert (await meta.get(resources.NAMESPACES, "kube-system")).uid == before
+
+
+async def give(client, resource, name, *, upper, **fields):
+    """Make a copy as one that an upper cluster gave, and forget it with the test."""
+    marked = {"labels": {keys.UPPER: upper}, "annotations": {keys.UPPER_UID: "u", keys.UPPER_NAME: f"/{name}"}}
+    kind = {"apiVersion": resource.api_version, "kind": resource.kind}
+    await client.create(resource, Object.of(kind | {"metadata": {"name": name} | marked} | fields))
+
+
+async def are_given(client, key, *uppers):
+    """Note who gives things to a tenant, as the syncer does."""
+    noted = {"status": {"superClusters": list(uppers)}}
+    await client.patch(VIRTUAL_CLUSTERS, key.name, noted, namespace=key.namespace, subresource="status")
+
+
+def definition(plural):
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
+    names = {"plural": plural, "kind": plural.capitalize()}
+    return {"spec": {"group": "example.com", "scope": "Cluster", "names": names, "versions": [version]}}
+
+
+async def test_what_super_clusters_gave_is_taken_back_and_nothing_else(meta, home, bring, brought):
+    key, classes, provisioner = Key(home, "own"), resources.STORAGE_CLASSES, {"provisioner": "example.com/none"}
+    await bring("own", **{keys.ADMIN_KUBECONFIG: brought})
+    await running(meta, key)
+    given, others, own = (f"{one}-{home}" for one in ("given", "others", "own"))
+    await give(meta, classes, given, upper=f"super-{home}", **provisioner)
+    await give(meta, classes, others, upper="another", **provisioner)
+    await meta.create(
+        classes,
+        Object.of({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": own}} | provisioner),
+    )
+    await are_given(meta, key, f"super-{home}")
+    await meta.delete(VIRTUAL_CLUSTERS, "own", namespace=home)
+    await eventually(lambda: is_gone(meta, key), within=60)
+    there = {one.name async for page in meta.pages(classes) for one in page.items}
+    assert there & {given, others, own} == {others, own}
+    for name in (others, own):
+        await meta.delete(classes, name)
+
+
+async def test_a_definition_that_the_tenant_has_objects_of_stays_and_is_told(meta, home, bring, brought):
+    key, definitions = Key(home, "own"), resources.CUSTOM_RESOURCE_DEFINITIONS
+    await bring("own", **{keys.ADMIN_KUBECONFIG: brought})
+    await running(meta, key)
+    used, unused = (f"{one}{home.partition('-')[2]}" for one in ("used", "unused"))
+    for plural in (used, unused):
+        await give(meta, definitions, f"{plural}.example.com", upper=f"super-{home}", **definition(plural))
+    kind = Resource("example.com", "v1", used, kind=used.capitalize(), namespaced=False)
+    thing = Object.of({"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": "precious"}})
+
+    async def is_served():
+        try:
+            return await meta.create(kind, thing)
+        except errors.NotFound:
+            return None
+
+    await eventually(is_served)
+    await are_given(meta, key, f"super-{home}")
+    await meta.delete(VIRTUAL_CLUSTERS, "own", namespace=home)
+    await eventually(lambda: is_gone(meta, key), within=60)
+    assert (await meta.get(kind, "precious")).name == "precious"
+    assert f"the tenant has objects of {used}.example.com" in await told(meta, home, "LeftBehind")
+
+    async def is_unused_gone():
+        found = [one.name async for page in meta.pages(definitions) for one in page.items]
+        return f"{unused}.example.com" not in found
+
+    await eventually(is_unused_gone)
+    await meta.delete(definitions, f"{used}.example.com")
+
+
+async def test_a_tenant_that_cannot_be_reached_goes_all_the_same_and_it_is_told_what_stays(
+    meta, home, bring, brought, cluster
+):
+    key = Key(home, "own")
+    await bring("own", **{keys.ADMIN_KUBECONFIG: brought})
+    await running(meta, key)
+    await are_given(meta, key, f"super-{home}")
+    config = yaml.safe_load(cluster.kubeconfig.read_text())
+    config["clusters"][0]["cluster"]["server"] = "https://127.0.0.1:1"
+    worse = {"metadata": {"annotations": {keys.ADMIN_KUBECONFIG: encoded(config)}}}
+    await meta.patch(VIRTUAL_CLUSTERS, "own", worse, namespace=home)
+    await meta.delete(VIRTUAL_CLUSTERS, "own", namespace=home)
+    assert "cannot be taken back" in await told(meta, home, "TenantControlPlaneLeaving")
+    await eventually(lambda: is_gone(meta, key), within=60)
+    assert "it stays there, with the label hansa.dev/upper" in await told(meta, home, "LeftBehind")
+
+
+async def told(client, namespace, reason):
+    """What an event says; the test's namespace has no other VirtualCluster."""
+
+    async def is_told():
+        found = (await client.list(resources.EVENTS, namespace=namespace, fields=f"reason={reason}")).items
+        return found and found[-1].get("message")
+
+    return await eventually(is_told, within=60)
 
 
 def encoded(config):

@@ -197,6 +197,15 @@ async def test_an_annotation_that_cannot_be_read_is_told_until_it_is_mended(meta
     await tenants.super.kubectl("delete", "vc", name)
 
 
+async def test_who_gives_things_to_a_tenant_that_stays_is_noted_before_it_is_linked(meta, clusters):
+    tenants, registry, meta_id = meta
+    name = fresh_name("vc")
+    tenant = await tenants.add(name, clusters["blue"])
+    await is_linked(registry, tenant.key)
+    assert (await tenants.super.kubectl.get("vc", name))["status"]["superClusters"] == [meta_id]
+    await tenants.super.kubectl("delete", "vc", name)
+
+
 async def conditions(tenants, name):
     return (await tenants.super.kubectl.get("vc", name))["status"]["conditions"]
 
