@@ -15,6 +15,7 @@ from hansa.runtime import backoff, clock, errors, metrics
 K = TypeVar("K", bound=Hashable)
 # Keys of a group in work at once, half of it for a backlog: fewer would make a small group itself wait.
 WIDTH = 16
+CALM = 0.25  # seconds without work after which a queue is not busy any more
 RETRIES = backoff.Backoff(first=0.005, factor=2.0, most=300.0, jitter=0.1)
 
 
@@ -40,6 +41,7 @@ class Queue(Generic[K]):
         self._delays = delays.Delays(self.add, clock=clock)
         self._dirty: dict[K, float] = {}
         self._working: dict[K, float] = {}
+        self._last_done = -CALM
         self._failures: dict[K, int] = {}
         self._getters: collections.deque[asyncio.Future[None]] = collections.deque()
         self._is_turn_given = False
@@ -49,6 +51,11 @@ class Queue(Generic[K]):
     def __len__(self) -> int:
         """How many keys wait for a worker."""
         return len(self._lanes)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether there is work, or was a moment ago."""
+        return bool(self._working or self._lanes) or self._clock.now() - self._last_done < CALM
 
     def add(self, key: K) -> None:
         """Have the key looked at: soon, and after now even if a worker is on it."""
@@ -92,7 +99,8 @@ class Queue(Generic[K]):
         began = self._working.pop(key, None)
         if began is None:
             raise errors.HansaError(f"queue {self.name}: {key} is done, but nobody worked on it")
-        self._work.observe(self._clock.now() - began)
+        self._last_done = self._clock.now()
+        self._work.observe(self._last_done - began)
         self._lanes.release(key)
         if key in self._dirty:
             self._lanes.push(key)

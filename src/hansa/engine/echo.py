@@ -1,49 +1,59 @@
 """Lower Events told again on the upper objects: what happens below is seen where people look.
 
-One write at a time, so that words about objects never hold up what the objects themselves have to tell: a busy server
-gets fewer of them. At most one write for each Event below; too many at once are left out.
+Words about objects never hold up what the objects themselves have to tell: one write at a time, and what is no warning
+waits a moment while there is other work. At most one write for each Event below; too many at once are left out.
 """
 
 import asyncio
 import hashlib
+from collections.abc import Callable
 
 from hansa.engine.hearing import Heard, Involved
 from hansa.engine.view import View
 from hansa.kube import errors, resources
 from hansa.kube.objects import Object
 from hansa.model.pair import Key
-from hansa.runtime import metrics
+from hansa.runtime import clock, metrics
 
 MOST = 1000  # Events that wait to be written; more than that is noise
+PAUSE = 0.1  # seconds before each while there is other work
 TOLD = ("reason", "message", "type", "count", "firstTimestamp", "lastTimestamp", "eventTime", "series", "action")
 
 
 class Echo:
-    """The Events that are told in one upper cluster."""
+    """The Events that are told in one upper cluster; `is_busy` says whether there is other work."""
 
-    def __init__(self, view: View, *, metrics: metrics.Registry) -> None:
-        self._view = view
-        self._waiting: dict[str, Heard] = {}  # the newest state of each Event, by its uid
-        self._changed = asyncio.Semaphore(0)
+    def __init__(
+        self, view: View, *, is_busy: Callable[[], bool], clock: clock.Clock, metrics: metrics.Registry
+    ) -> None:
+        self._view, self._is_busy, self._clock = view, is_busy, clock
+        self._warnings, self._words = _Line(), _Line()
         self._counter = metrics.counter(
             "hansa_events_echoed_total", "Lower Events told above, or why not.", labels=["cluster", "answer"]
         )
 
     async def run(self) -> None:
         """Tell until cancelled."""
-        while True:
-            await self._changed.acquire()
-            await self._write(self._waiting.pop(next(iter(self._waiting))))
+        async with asyncio.TaskGroup() as both:
+            both.create_task(self._tell_warnings())
+            both.create_task(self._tell_words())
 
     def take(self, heard: Heard) -> None:
         """Have an Event told."""
-        uid = heard.event.uid
-        if uid not in self._waiting:
-            if len(self._waiting) >= MOST:
-                self._count(heard, "too many")
-                return
-            self._changed.release()
-        self._waiting[uid] = heard
+        line = self._warnings if heard.event.get("type") == "Warning" else self._words
+        if not line.put(heard):
+            self._count(heard, "too many")
+
+    async def _tell_warnings(self) -> None:
+        while True:
+            await self._write(await self._warnings.take())
+
+    async def _tell_words(self) -> None:
+        while True:
+            await self._words.wait()
+            if self._is_busy():
+                await self._clock.sleep(PAUSE)
+            await self._write(await self._words.take())
 
     async def _write(self, heard: Heard) -> None:
         upper = self._view.get(Key(self._view.name, heard.resource, heard.origin.namespace, heard.origin.name))
@@ -74,6 +84,33 @@ class Echo:
 
     def _count(self, heard: Heard, answer: str) -> None:
         self._counter.of(heard.lower, answer).inc()
+
+
+class _Line:
+    """The newest state of each Event that waits, by its uid."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, Heard] = {}
+        self._changed = asyncio.Event()
+
+    def put(self, heard: Heard) -> bool:
+        """Let it wait; False when too many do."""
+        if len(self._waiting) >= MOST and heard.event.uid not in self._waiting:
+            return False
+        self._waiting[heard.event.uid] = heard
+        self._changed.set()
+        return True
+
+    async def take(self) -> Heard:
+        """The one that has waited longest."""
+        await self.wait()
+        return self._waiting.pop(next(iter(self._waiting)))
+
+    async def wait(self) -> None:
+        """Wait until there is one."""
+        while not self._waiting:
+            self._changed.clear()
+            await self._changed.wait()
 
 
 def _event(event: Object, upper: Object, message: str) -> Object:

@@ -74,7 +74,14 @@ class Syncer:
         )
         self._waiting = waiting.Waiting(self._wake)
         self._views = views.Views(
-            mode, registry, whole=whole, waiting=self._waiting, clock=clock, random=random, metrics=metrics
+            mode,
+            registry,
+            whole=whole,
+            waiting=self._waiting,
+            is_busy=lambda: self._queue.is_busy,
+            clock=clock,
+            random=random,
+            metrics=metrics,
         )
         self._applier = applier.Applier(metrics=metrics, may_write=may_write, ended=self._ended, yielded=self._yielded)
         self._controller = controller.Controller(

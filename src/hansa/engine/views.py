@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import functools
 import random as randomness
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 
 from hansa.control import events, informer
 from hansa.engine import echo, hearing, lowers, side, tending, tokens, waiting
@@ -24,7 +24,10 @@ TOKENS_NEED = {resources.PODS, resources.SECRETS, resources.SERVICE_ACCOUNTS}  #
 
 
 class Views:
-    """All views. What changes wakes keys in `waiting`; `whole` names the resources that are watched whole below."""
+    """All views. What changes wakes keys in `waiting`; `whole` names the resources that are watched whole below.
+
+    While it `is_busy` with that, words about objects give way.
+    """
 
     def __init__(
         self,
@@ -33,11 +36,12 @@ class Views:
         *,
         whole: Iterable[Resource],
         waiting: waiting.Waiting,
+        is_busy: Callable[[], bool],
         clock: clock.Clock,
         random: randomness.Random,
         metrics: metrics.Registry,
     ) -> None:
-        self._mode, self._registry, self._waiting = mode, registry, waiting
+        self._mode, self._registry, self._waiting, self._is_busy = mode, registry, waiting, is_busy
         self._clock, self._random, self._metrics = clock, random, metrics
         self._views: dict[str, View] = {}
         self._recorders: dict[str, events.Recorder] = {}
@@ -119,7 +123,7 @@ class Views:
         recorder = events.Recorder(
             "hansa", view.upper.cluster.client, clock=self._clock, random=self._random, metrics=self._metrics
         )
-        echoing = echo.Echo(view, metrics=self._metrics)
+        echoing = echo.Echo(view, is_busy=self._is_busy, clock=self._clock, metrics=self._metrics)
         supervisor.start(f"events of {view.name}", recorder.run)
         supervisor.start(f"echo in {view.name}", echoing.run)
         with contextlib.ExitStack() as stack:

@@ -241,3 +241,24 @@ def test_a_queue_that_is_closed_is_no_longer_measured():
         assert "hansa_queue_depth{" not in world.metrics.text()
 
     simulation.run(main)
+
+
+def test_a_queue_is_busy_until_a_moment_after_its_last_work():
+    async def main(world):
+        q, seen = make(world), []
+
+        def look():
+            seen.append(q.is_busy)
+
+        look()
+        q.add(("a", 1))
+        look()
+        await q.get()
+        look()
+        q.done(("a", 1))
+        look()
+        await world.clock.sleep(queue.CALM)
+        look()
+        return seen
+
+    assert simulation.run(main) == [False, True, True, True, False]
