@@ -53,13 +53,13 @@ class Joined:
         return Object.of({**kind, "metadata": metadata, "spec": {}, "status": {"phase": PROVISIONED}})
 
     def _syncer(self) -> list[Object]:
-        text = string.Template((_MANIFESTS / "vc-syncer.yaml").read_text())
-        return _objects(text.substitute(id=self.id, image=self.image))
+        text = string.Template(_manifest("vc-syncer.yaml")).substitute(id=self.id, image=self.image)
+        return [*_objects(_manifest("vc-syncer-rights.yaml")), *_objects(text)]
 
 
 def account() -> list[Object]:
     """Our account in a super cluster, its rights and its token."""
-    return _objects((_MANIFESTS / "super-account.yaml").read_text())
+    return [*_objects(_manifest("super-account.yaml")), *_objects(_manifest("super-rights.yaml"))]
 
 
 def syncer_name(id_: str) -> str:
@@ -101,6 +101,10 @@ def _secret(namespace: str, name: str, key: str, text: str) -> Object:
     data: Mapping[str, str] = {key: base64.b64encode(text.encode()).decode()}
     metadata = {"namespace": namespace, "name": name}
     return Object.of({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque", "data": data})
+
+
+def _manifest(name: str) -> str:
+    return (_MANIFESTS / name).read_text()
 
 
 def _objects(text: str) -> list[Object]:
