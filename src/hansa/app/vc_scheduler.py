@@ -11,6 +11,7 @@ from hansa.control.events import Recorder
 from hansa.control.informer import Scope
 from hansa.control.manager import Lead, Part
 from hansa.control.store import Store
+from hansa.engine import tending
 from hansa.engine.cluster import REQUEST_DEADLINE, Cluster
 from hansa.engine.registry import Registry, Route
 from hansa.kube.client import Client
@@ -19,11 +20,13 @@ from hansa.kube.credentials.source import Source
 from hansa.kube.objects import Object
 from hansa.model import naming
 from hansa.scheduling.pooling import pool_members, reading
+from hansa.scheduling.pooling.land import Patience
 from hansa.scheduling.pooling.landscape import Landscape
 from hansa.scheduling.pooling.pool_members import PoolMembers
 from hansa.scheduling.pooling.pool_scheduler import PoolScheduler
 from hansa.scheduling.slicing import pool
 from hansa.tenancy import api, installing
+from hansa.tenancy.fence_keeping import AgentNotes, FenceKeeper, Keeping
 from hansa.tenancy.members import Members, Tenancy
 from hansa.tenancy.telling import Telling
 
@@ -40,6 +43,7 @@ class Settings:
     placing: reading.Settings
     headroom: pool.Headroom = field(default_factory=pool.Headroom)
     lost_after: float = 60.0  # seconds for which a super cluster may be away before all there is placed elsewhere
+    fence_grace: float = 30.0  # seconds more, where an agent ends its pods first
     is_installed: bool = True
     metrics_address: str = ""
     election_namespace: str = ""
@@ -56,7 +60,8 @@ async def run(settings: Settings) -> None:
         meta = program.cluster("meta", client)
         tenants, supers = Registry(), Registry()
         supervisor = program.manager.supervisor
-        landscape = Landscape(supers, clock=program.clock, lost_after=settings.lost_after, supervisor=supervisor)
+        patience = Patience(settings.lost_after, settings.fence_grace)
+        landscape = Landscape(supers, clock=program.clock, patience=patience, supervisor=supervisor)
         members = PoolMembers(
             supers,
             meta.informers,
@@ -79,9 +84,21 @@ async def run(settings: Settings) -> None:
             supervisor=supervisor,
             **program.given(),
         )
+        recorder = _recorder(program, meta)
+        keeper = FenceKeeper(
+            Keeping(f"hansa-{COMPONENT}", settings.lost_after, settings.fence_grace),
+            meta.identify,
+            tell=AgentNotes(client, clusters, members.cluster, recorder=recorder).tell,
+            clock=program.clock,
+            metrics=program.metrics,
+        )
         manager = program.manager
+        manager.serve(Part("events", recorder.run, recorder.drain))
         manager.work(Part("pool", members.run, members.drain))
         manager.work(Part("landscape", landscape.run))
+        # Standing by it must not renew: who leads may have lost a super cluster that this process reaches.
+        fences = functools.partial(tending.tend, lambda: supers.clusters, keeper.keep, supers, supervisor=supervisor)
+        manager.work(Part("fences", fences))
         manager.work(Part("tenants", following.run))
         manager.work(Part("scheduler", scheduler.run, scheduler.drain, ready=scheduler.ready))
         if settings.metrics_address:

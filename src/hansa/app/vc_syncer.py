@@ -23,6 +23,7 @@ from hansa.scheduling.pooling import pool_members
 from hansa.scheduling.pooling.pool_members import PoolMembers
 from hansa.scheduling.slicing.pool import Headroom
 from hansa.tenancy import api, cluster_id, installing
+from hansa.tenancy.fence_keeping import FenceKeeper, Keeping
 from hansa.tenancy.members import Members
 from hansa.tenancy.purging import Purging
 from hansa.tenancy.service_reach import ServiceReach
@@ -48,6 +49,7 @@ class Settings:
     tenants: Tenant  # what is the same for all tenants; each VirtualCluster adds its own
     name: str = "vc"
     lost_after: float = 60.0  # seconds for which a super cluster of a pool may be away before it is taken out
+    fence_grace: float = 30.0  # seconds more, where an agent ends its pods first
     is_installed: bool = True
     metrics_address: str = ""
     election_namespace: str = ""
@@ -70,6 +72,7 @@ async def run(settings: Settings) -> None:
                 tenancy, lower, ranges=ranges, common=settings.tenants, is_pooled=settings.mode.pool is not None
             ),
             lost_after=settings.lost_after if settings.super_cluster is None else NEVER,
+            fence_grace=settings.fence_grace,
             clock=program.clock,
         )
         below = None if settings.super_cluster is None else await reached(SUPER, settings.super_cluster)
@@ -88,6 +91,7 @@ async def run(settings: Settings) -> None:
             manager.work(Part("pool", parts.gather))
         if settings.mode.pool is not None:
             manager.work(Part("reach of services", parts.tell_reach))
+            manager.work(Part("fences", parts.keep_fences))
         if settings.metrics_address:
             program.serve_health(settings.metrics_address)
         await manager.run(*_election(settings, meta, program))
@@ -139,11 +143,22 @@ class _Parts:
             clusters,
             connect=_client,
             join=lambda name, client: self.supers.add(self.program.cluster(name, client)),
-            learn=lambda _name, _facts: None,
+            learn=lambda name, facts: self.supers.learn(name, has_agent=facts.has_agent),
             headroom=Headroom(),
             **self.program.given(),
         )
         await members.run()
+
+    async def keep_fences(self) -> None:
+        """Renew the fences of super clusters, while the meta cluster says what belongs there."""
+        keeper = FenceKeeper(
+            Keeping(f"hansa-{COMPONENT}", self.settings.lost_after, self.settings.fence_grace),
+            self.meta.identify,
+            may_renew=lambda: self.meta.health.is_reachable,
+            clock=self.program.clock,
+            metrics=self.program.metrics,
+        )
+        await tending.tend(self.supers.all, keeper.keep, self.registry, supervisor=self.program.manager.supervisor)
 
     async def purge(self) -> None:
         """Remove what is left of tenants that are gone, in each super cluster."""

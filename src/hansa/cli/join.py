@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from hansa.kube import errors
 from hansa.kube.client import Client
 from hansa.kube.credentials import Credentials
 from hansa.kube.credentials.source import Source
+from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
 from hansa.scheduling.pooling import pool_members
 from hansa.tenancy import cluster_id, pool_files
@@ -47,9 +49,14 @@ def add_to(commands: Any) -> None:
     parser.add_argument("--output", type=Path, metavar="FOLDER", help="where files are written (default cluster_ID)")
     parser.add_argument("--apply", action="store_true", help="write no files: apply them")
     add_meta(parser)
-    parser.add_argument("--image", default=f"hansa:{hansa.__version__}", help="of the syncer (default %(default)s)")
+    parser.add_argument(
+        "--image", default=f"hansa:{hansa.__version__}", help="of syncer and agent (default %(default)s)"
+    )
     parser.add_argument(
         "--without-syncer", action="store_true", help="make no Deployment of vc-syncer: one process serves the pool"
+    )
+    parser.add_argument(
+        "--agent", action="store_true", help="let an agent end the pods of tenants there when the cluster is cut off"
     )
     log_flags.add_to(parser)
     parser.set_defaults(run=_run)
@@ -72,7 +79,8 @@ async def _run(arguments: argparse.Namespace) -> int:
             await _apply(joining, arguments)
         else:
             joined = await joining.prepare(CLUSTERS, None, namespace=arguments.namespace, image=arguments.image)
-            _write(joined, arguments.output or Path(f"cluster_{id_}"), has_syncer=not arguments.without_syncer)
+            files = joined.files(has_syncer=not arguments.without_syncer, has_agent=arguments.agent)
+            _write(joined, files, arguments.output or Path(f"cluster_{id_}"))
     return 0
 
 
@@ -80,20 +88,21 @@ async def _apply(joining: Joining, arguments: argparse.Namespace) -> None:
     async with client(await Source(arguments.meta_kubeconfig).find()) as meta:
         clusters = await pool_members.resource(meta)
         joined = await joining.prepare(clusters, meta, namespace=arguments.namespace, image=arguments.image)
-        await joining.apply(joined, meta, has_syncer=not arguments.without_syncer)
+        await joining.apply(joined, meta, has_syncer=not arguments.without_syncer, has_agent=arguments.agent)
     tell(f"{joining.id} has joined the pool")
 
 
-def _write(joined: Joined, folder: Path, *, has_syncer: bool) -> None:
+def _write(joined: Joined, files: Mapping[str, list[Object]], folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    texts = {name: pool_files.dumped(objects) for name, objects in joined.files(has_syncer=has_syncer).items()}
+    texts = {name: pool_files.dumped(objects) for name, objects in files.items()}
     for name, text in sorted((texts | {"kubeconfig": joined.kubeconfig}).items()):
         path = folder / name
         path.touch(mode=PRIVATE if any(word in name for word in SECRET_WORDS) else 0o644)
         path.write_text(text)
         tell(f"{path} was written")
+    below = " and ".join(str(folder / name) for name in sorted(pool_files.SUPER_FILES & files.keys()))
     tell(
-        f"apply {folder / 'cluster-id.yaml'} to the super cluster and the others to the meta cluster; the service"
+        f"apply {below} to the super cluster and the others to the meta cluster; the service"
         f" account {pool_files.ACCOUNT}, whose kubeconfig this is, is in the super cluster already"
     )
 

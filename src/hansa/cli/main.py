@@ -12,7 +12,10 @@ import hansa
 from hansa.runtime.errors import HansaError
 
 # Each is a module of its own, loaded only when it is asked for: a command should not wait for the others' imports.
-COMMANDS = ("demo", "join", "leave", "local", "vc-manager", "vc-scheduler", "vc-syncer", "virtual-node", "webhook")
+COMMANDS = (
+    *("demo", "join", "leave", "local", "super-agent", "vc-manager", "vc-scheduler", "vc-syncer"),
+    *("virtual-node", "webhook"),
+)
 INTERRUPTED = 128 + signal.SIGINT
 
 

@@ -51,6 +51,13 @@ def add_to(commands: Any) -> None:
         metavar="SECONDS",
         help="for which a super cluster may be away before all there is placed elsewhere (default %(default)g)",
     )
+    parser.add_argument(
+        "--fence-grace",
+        type=float,
+        default=30.0,
+        metavar="SECONDS",
+        help="more, where an agent ends its pods first (hansa super-agent; default %(default)g)",
+    )
     parser.add_argument("--no-install", action="store_true", help="install no CustomResourceDefinitions")
     parser.add_argument("--metrics-addr", default="", metavar="HOST:PORT", help="serve /metrics, /healthz and /readyz")
     parser.add_argument("--leader-elect", action="store_true", help="work only while no other process does")
@@ -82,6 +89,7 @@ def read(arguments: argparse.Namespace) -> Settings:
         ),
         headroom=pool.headroom(arguments.headroom),
         lost_after=arguments.lost_after,
+        fence_grace=arguments.fence_grace,
         is_installed=not arguments.no_install,
         metrics_address=arguments.metrics_addr,
         election_namespace=arguments.leader_elect_namespace if arguments.leader_elect else "",

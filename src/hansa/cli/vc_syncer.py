@@ -77,6 +77,13 @@ def _add_pool(group: Any) -> None:
         metavar="SECONDS",
         help="for which a super cluster may be away before it is taken out (default %(default)g)",
     )
+    group.add_argument(
+        "--fence-grace",
+        type=float,
+        default=30.0,
+        metavar="SECONDS",
+        help="more, where an agent ends its pods first (hansa super-agent; default %(default)g)",
+    )
     group.add_argument("--no-install", action="store_true", help="install no CustomResourceDefinitions")
 
 
@@ -129,6 +136,7 @@ def read(arguments: argparse.Namespace) -> Settings:
         meta=Source(meta) if is_apart or arguments.pool else None,
         mode=ModeSettings(extra=kinds, nodes=look, nodes_linger=arguments.nodes_linger, pool=_pool(arguments)),
         lost_after=arguments.lost_after,
+        fence_grace=arguments.fence_grace,
         is_installed=not arguments.no_install,
         tenants=tenants,
         name=arguments.syncer_name,

@@ -95,4 +95,7 @@ BALANCER = "tenancy.x-k8s.io/balancer."  # and an id; of a Service: its addresse
 SUPER_UID = "hansa.dev/super-uid"  # annotation of a Cluster: the uid of the kube-system namespace of its super cluster
 PLANNED = "hansa.dev/planned"  # of a namespace: what was planned last, by which an edit by hand is told
 HEADROOM = "hansa.dev/headroom"  # annotation of a super cluster's Cluster: what of it is kept free
+FENCE_GRACE = "hansa.dev/fence-grace"  # of a fence: seconds from its end until what is there begins elsewhere
+FENCE_SEEN = "hansa.dev/fence-seen"  # of a fence: the renewal that the agent there sees, and for how many seconds
+AGENT = "hansa.dev/agent"  # of a super cluster's Cluster, "true": an agent there ends its pods when it is cut off
 LEAVING = "hansa.dev/leaving"  # annotation of a super cluster's Cluster, "true": what is there goes elsewhere

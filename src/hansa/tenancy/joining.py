@@ -20,7 +20,6 @@ from hansa.tenancy.pool_files import Joined
 MANAGER: Final = "hansa-join"
 TOKEN_SECONDS: Final = 30.0  # in which a cluster fills in a token
 ASK_SECONDS: Final = 0.1
-SUPER_FILES: Final = frozenset({"cluster-id.yaml"})  # all others are for the meta cluster
 
 
 class Taken(HansaError):
@@ -47,10 +46,10 @@ class Joining:
         config = pool_files.kubeconfig(self.id, self.login, await self._token())
         return Joined(self.id, namespace, uid, config, image, clusters)
 
-    async def apply(self, joined: Joined, meta: Client, *, has_syncer: bool) -> None:
+    async def apply(self, joined: Joined, meta: Client, *, has_syncer: bool, has_agent: bool = False) -> None:
         """Let it take part now."""
-        for name, made in joined.files(has_syncer=has_syncer).items():
-            await apply(self.below if name in SUPER_FILES else meta, made)
+        for name, made in joined.files(has_syncer=has_syncer, has_agent=has_agent).items():
+            await apply(self.below if name in pool_files.SUPER_FILES else meta, made)
         stays = {"metadata": {"annotations": {keys.LEAVING: None}}}
         await meta.patch(joined.clusters, self.id, stays, namespace=joined.namespace)
         phase = {"status": {"phase": pool_files.PROVISIONED}}
@@ -104,6 +103,6 @@ _KINDS: Final[Mapping[str, Resource]] = {
     for one in (
         *(resources.NAMESPACES, resources.SERVICE_ACCOUNTS, resources.SECRETS, resources.CONFIG_MAPS),
         *(resources.CLUSTER_ROLES, resources.CLUSTER_ROLE_BINDINGS, resources.ROLES, resources.ROLE_BINDINGS),
-        resources.DEPLOYMENTS,
+        *(resources.DEPLOYMENTS, resources.LEASES),
     )
 }

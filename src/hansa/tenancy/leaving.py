@@ -100,9 +100,10 @@ class Leaving:
 
 
 async def forget_account(below: Client) -> None:
-    """Remove the id and our account from a super cluster, with an administrator's rights."""
+    """Remove the id, our account and the agent from a super cluster, with an administrator's rights."""
     kept = {"Namespace"}  # others may live there
-    for obj in (cluster_id.config_map(""), *reversed(pool_files.account())):
+    # The agent goes first: it must not find a fence that nobody renews.
+    for obj in (*reversed(pool_files.agent()), cluster_id.config_map(""), *reversed(pool_files.account())):
         if obj.kind not in kept:
             with contextlib.suppress(errors.NotFound):
                 await below.delete(joining.kind_of(obj), obj.name, namespace=obj.namespace)

@@ -20,6 +20,8 @@ TOKEN: Final = Key("hansa-system", "hansa-pool-token")
 SYNCER_NAMESPACE: Final = "vc-manager"
 SECRET_KEY: Final = "admin-kubeconfig"  # noqa: S105 - a name
 PROVISIONED: Final = "Provisioned"
+AGENT_FILE: Final = "super-agent.yaml"
+SUPER_FILES: Final = frozenset({"cluster-id.yaml", AGENT_FILE})
 _MANIFESTS: Final = Path(__file__).parent / "manifests"
 
 
@@ -34,8 +36,8 @@ class Joined:
     image: str
     clusters: Resource
 
-    def files(self, *, has_syncer: bool = True) -> dict[str, list[Object]]:
-        """The objects by the names of their files; the ConfigMap is for the super cluster, all others for meta."""
+    def files(self, *, has_syncer: bool = True, has_agent: bool = False) -> dict[str, list[Object]]:
+        """The objects by the names of their files; those of SUPER_FILES are for the super cluster, others for meta."""
         made = {
             "cluster-cr.yaml": [self.cluster()],
             "cluster-id.yaml": [cluster_id.config_map(self.id)],
@@ -44,6 +46,8 @@ class Joined:
         if has_syncer:
             secret = _secret(SYNCER_NAMESPACE, syncer_secret(self.id), "config", self.kubeconfig)
             made |= {"secret-for-vc-syncer.yaml": [secret], "vc-syncer.yaml": self._syncer()}
+        if has_agent:
+            made[AGENT_FILE] = agent(self.image)
         return made
 
     def cluster(self) -> Object:
@@ -60,6 +64,11 @@ class Joined:
 def account() -> list[Object]:
     """Our account in a super cluster, its rights and its token."""
     return [*_objects(_manifest("super-account.yaml")), *_objects(_manifest("super-rights.yaml"))]
+
+
+def agent(image: str = "") -> list[Object]:
+    """The agent of a super cluster, and its rights."""
+    return _objects(string.Template(_manifest(AGENT_FILE)).substitute(image=image))
 
 
 def syncer_name(id_: str) -> str:

@@ -29,6 +29,7 @@ class _Super:
     cluster: Cluster
     ranges: ServiceRanges
     is_lost: bool = False
+    away_since: float | None = None
     timer: asyncio.TimerHandle | None = None
 
 
@@ -36,12 +37,16 @@ class Supers:
     """Those that take part in a registry. `make` makes the route of a tenant to one, with its ranges that are kept.
 
     `changed` is called when the routes of all tenants have to be looked at again. Super clusters are lost after so
-    many seconds.
+    many seconds; where an agent ends their pods first, it has some more for that.
     """
 
-    def __init__(self, registry: Registry, make: MakeRoute, *, lost_after: float, clock: clock.Clock) -> None:
-        self._registry, self._make, self._lost_after, self._clock = registry, make, lost_after, clock
+    def __init__(
+        self, registry: Registry, make: MakeRoute, *, lost_after: float, fence_grace: float = 0.0, clock: clock.Clock
+    ) -> None:
+        self._registry, self._make, self._clock = registry, make, clock
+        self._lost_after, self._fence_grace = lost_after, fence_grace
         self._supers: dict[str, _Super] = {}
+        self._agents: set[str] = set()
         self.changed: Callable[[], None] = lambda: None
 
     def add(self, cluster: Cluster) -> Cluster:
@@ -50,6 +55,12 @@ class Supers:
         cluster.health.listen(functools.partial(self._look, self._supers[cluster.name]))
         self._look(self._supers[cluster.name])
         return cluster
+
+    def learn(self, name: str, *, has_agent: bool) -> None:
+        """Whether an agent ends the pods of a super cluster that is cut off."""
+        (self._agents.add if has_agent else self._agents.discard)(name)
+        if (one := self._supers.get(name)) is not None:
+            self._set_timer(one)
 
     def all(self) -> dict[str, Cluster]:
         """Those that take part, lost or not."""
@@ -77,17 +88,29 @@ class Supers:
         return next((route for route in standing if route.lower == one.cluster.name), None)
 
     def _look(self, one: _Super) -> None:
-        """Whether it answers is another now."""
-        if one.timer is not None:
-            one.timer.cancel()
-            one.timer = None
-        if one.cluster.health.trouble and self._lost_after > NEVER and not one.is_lost:
-            one.timer = asyncio.get_running_loop().call_later(self._lost_after, self._lose, one)
-        elif not one.cluster.health.trouble:
+        """Whether it answers may be another now, or why it does not."""
+        is_away = bool(one.cluster.health.trouble)
+        if is_away and one.away_since is None:
+            one.away_since = self._clock.now()
+            self._set_timer(one)
+        elif not is_away:
+            one.away_since = None
+            self._set_timer(one)
             if one.is_lost:
                 log.warning("a lost super cluster is back", extra={"cluster": one.cluster.name})
             one.is_lost = False
             self.changed()
+
+    def _set_timer(self, one: _Super) -> None:
+        """Take it out when it is away for too long."""
+        if one.timer is not None:
+            one.timer.cancel()
+            one.timer = None
+        if one.away_since is None or one.is_lost or self._lost_after <= NEVER:
+            return
+        most = self._lost_after + (self._fence_grace if one.cluster.name in self._agents else 0.0)
+        rest = max(0.0, one.away_since + most - self._clock.now())
+        one.timer = asyncio.get_running_loop().call_later(rest, self._lose, one)
 
     def _lose(self, one: _Super) -> None:
         one.timer, one.is_lost = None, True

@@ -28,6 +28,11 @@ async def test_join_writes_the_seeds_six_files_and_kubectl_takes_them(shared_poo
     folder = tmp_path / "cluster_r1"
     await shared_pool.hansa("join", "r1", "--kubeconfig", str(r1.cluster.kubeconfig), "--output", str(folder))
     assert {path.name for path in folder.iterdir()} == FILES
+    more = tmp_path / "with-agent"
+    words = ("join", "r1", "--kubeconfig", str(r1.cluster.kubeconfig), "--output", str(more), "--agent")
+    said = await shared_pool.hansa(*words)
+    assert f"apply {more / 'cluster-id.yaml'} and {more / 'super-agent.yaml'} to the super cluster" in said
+    await r1.kubectl("apply", "--dry-run=server", "-f", str(more / "super-agent.yaml"))
     for name in ("kubeconfig", "secret-for-scheduler.yaml", "secret-for-vc-syncer.yaml"):
         assert (folder / name).stat().st_mode & 0o077 == 0, f"others can read {name}"
     ours = Kubectl(kubectl, folder / "kubeconfig")
@@ -52,6 +57,10 @@ async def test_the_account_may_do_what_it_needs_and_nothing_else(shared_pool, tm
         for resource in (resources.CLUSTER_ROLES, resources.DEPLOYMENTS):
             with pytest.raises(Forbidden):
                 await client.list(resource)
+        fence = {"metadata": {"annotations": {"hansa.dev/fence-grace": "30"}}}
+        await client.patch(resources.LEASES, "hansa-fence", fence, namespace="kube-system")
+        with pytest.raises(Forbidden):
+            await client.patch(resources.LEASES, "kube-scheduler", fence, namespace="kube-system")
         node = (await r1.client.list(resources.NODES)).items[0]
         with pytest.raises(Forbidden):
             await client.patch(resources.NODES, node.name, {"spec": {"unschedulable": True}})
@@ -86,6 +95,8 @@ async def test_an_id_that_another_cluster_has_is_taken(shared_pool):
 
 async def test_a_super_cluster_leaves_when_it_is_empty_and_may_come_again(pool, namespace):
     meta, r2, below = pool.meta, pool.supers["r2"], pool.tenant.below(namespace)
+    await pool.join("r2", "--agent")
+    await r2.there(resources.DEPLOYMENTS, "hansa-agent", "hansa-system")
     await pool.namespace(namespace, "r1", "r2")
     await pool.meta.make(resources.CONFIG_MAPS, "c", namespace)
     await r2.there(resources.CONFIG_MAPS, "c", below)
@@ -104,6 +115,8 @@ async def test_a_super_cluster_leaves_when_it_is_empty_and_may_come_again(pool, 
     assert await r2.look(resources.NAMESPACES, below) is None
     await r2.gone(service_ranges.SERVICE_CIDRS, f"{pool.key}-kubernetes")
     assert await r2.look(resources.SERVICE_ACCOUNTS, *reversed(pool_files.ACCOUNT)) is None
+    assert await r2.look(resources.DEPLOYMENTS, "hansa-agent", "hansa-system") is None
+    assert await r2.look(resources.LEASES, "hansa-fence", "kube-system") is None
     assert await meta.look(resources.SECRETS, "r2", "default") is None
     await pool.join("r2")
     await pool.say(namespace, json.dumps({"r2": 1}))

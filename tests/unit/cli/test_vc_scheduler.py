@@ -21,7 +21,7 @@ def test_without_flags_it_spreads_what_fits_and_evicts_nothing():
     assert settings.placing.slice == slices.DEFAULT
     assert (settings.placing.may_be_partial, settings.placing.may_evict) == (True, False)
     assert (settings.headroom, settings.lost_after, settings.is_installed) == (pool.Headroom(), 60.0, True)
-    assert settings.election_namespace == ""
+    assert (settings.election_namespace, settings.fence_grace) == ("", 30.0)
 
 
 def test_flags_say_otherwise():

@@ -60,11 +60,15 @@ def test_the_command_line_of_upstreams_manifests_is_accepted():
     assert (settings.mode.nodes.labels, settings.mode.nodes.taints) == ({"zone", "rack"}, {"dedicated"})
 
 
+GRACE = ("--fence-grace", "7")
+
+
 def test_one_process_serves_a_whole_pool_or_one_of_its_super_clusters():
     assert read().mode.pool is None
     assert read("--feature-gates=SuperClusterPooling=false").mode.pool is None
-    settings = read("--pool", "--meta-cluster-kubeconfig", "m", "--networks-joined", "--lost-after", "9")
+    settings = read("--pool", "--meta-cluster-kubeconfig", "m", "--networks-joined", "--lost-after", "9", *GRACE)
     assert (settings.super_cluster, settings.meta) == (None, Source(Path("m")))
-    assert (settings.mode.pool, settings.lost_after) == (Pool(are_networks_joined=True), 9)
+    assert settings.mode.pool == Pool(are_networks_joined=True)
+    assert (settings.lost_after, settings.fence_grace) == (9, 7)
     with pytest.raises(InvalidSettings, match="but not both"):
         read("--pool", "--super-master-kubeconfig", "s")

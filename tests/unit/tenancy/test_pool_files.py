@@ -38,16 +38,18 @@ def test_the_files_are_the_seeds_and_the_kubeconfig_is_in_both_secrets():
     [cluster] = files["cluster-cr.yaml"]
     assert (str(cluster.key), cluster.status) == ("default/r1", {"phase": "Provisioned"})
     assert cluster.annotations == {keys.SUPER_UID: "u-1"}
+    assert "super-agent.yaml" in JOINED.files(has_agent=True)
     assert sorted(JOINED.files(has_syncer=False)) == ["cluster-cr.yaml", "cluster-id.yaml", "secret-for-scheduler.yaml"]
 
 
 def test_every_object_has_a_resource_and_survives_yaml():
-    for objects in (*JOINED.files().values(), pool_files.account()):
+    for objects in (*JOINED.files(has_agent=True).values(), pool_files.account()):
         assert [one["kind"] for one in yaml.safe_load_all(pool_files.dumped(objects))] == [o.kind for o in objects]
         for one in objects:
             assert joining.kind_of(one).kind == one.kind
             assert joining.kind_of(one).namespaced == bool(one.namespace)
-    assert "$" not in pool_files.dumped(JOINED.files()["vc-syncer.yaml"])
+    for name in ("vc-syncer.yaml", "super-agent.yaml"):
+        assert "$" not in pool_files.dumped(JOINED.files(has_agent=True)[name])
 
 
 @pytest.mark.parametrize("text", ["", "R1", "a.b", "-a", "a-", "a" * 51, "a_b"])

@@ -27,20 +27,33 @@ class Facts:
     labels: dict[str, str]
     headroom: Headroom
     is_leaving: bool = False
+    has_agent: bool = False  # which ends its pods when it is cut off
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """Seconds for which a cluster may be away; an agent there then has some more, in which its pods end."""
+
+    lost_after: float
+    fence_grace: float
+
+    def of(self, facts: Facts) -> float:
+        """For how long this one may be away."""
+        return self.lost_after + (self.fence_grace if facts.has_agent else 0.0)
 
 
 class Land:
     """Watches one cluster from `open` to `close`; `notify` is told when there may be more or less room.
 
-    `lost_after` is how many seconds it may be away before what it has is placed elsewhere.
+    `patience` is for how long it may be away before what it has is placed elsewhere.
     """
 
     def __init__(
-        self, cluster: Cluster, *, clock: clock.Clock, lost_after: float, notify: Callable[[str], None]
+        self, cluster: Cluster, *, clock: clock.Clock, patience: Patience, notify: Callable[[str], None]
     ) -> None:
         self.name = cluster.name
         self.facts = Facts({}, Headroom())
-        self._cluster, self._clock, self._lost_after = cluster, clock, lost_after
+        self._cluster, self._clock, self._patience = cluster, clock, patience
         self._notify: Callable[[], None] = functools.partial(notify, cluster.name)
         self._view = View(cluster.name)
         self._capacity = capacity.Capacity(lambda pod: keys.UPPER in pod.labels)
@@ -84,9 +97,9 @@ class Land:
     @property
     def state(self) -> tuple[State, str]:
         """What may happen to the slices there, and why."""
-        away = 0.0 if self._away_since is None else self._clock.now() - self._away_since
-        if away >= self._lost_after:
-            return State.LOST, f"cannot be reached for {self._lost_after:g} s and longer"
+        away, most = 0.0 if self._away_since is None else self._clock.now() - self._away_since, self._most
+        if away >= most:
+            return State.LOST, f"cannot be reached for {most:g} s and longer"
         if self._away_since is not None:
             return State.CLOSED, "cannot be reached"
         if not self.is_known:
@@ -121,6 +134,8 @@ class Land:
         """People say something else about it."""
         if facts != self.facts:
             self.facts = replace(facts)
+            if self._timer is not None:
+                self._set_timer()
             self._notify()
 
     def _node_changed(self, key: objects.Key) -> None:
@@ -147,9 +162,15 @@ class Land:
             self._cancel_timer()
         self._notify()
 
+    @property
+    def _most(self) -> float:
+        return self._patience.of(self.facts)
+
     def _set_timer(self) -> None:
+        """Look again when it is away for too long."""
         self._cancel_timer()
-        self._timer = asyncio.get_running_loop().call_later(self._lost_after, self._notify)
+        away = 0.0 if self._away_since is None else self._clock.now() - self._away_since
+        self._timer = asyncio.get_running_loop().call_later(max(0.0, self._most - away), self._notify)
 
     def _cancel_timer(self) -> None:
         if self._timer is not None:

@@ -7,7 +7,7 @@ from hansa.engine import tending
 from hansa.engine.cluster import Cluster
 from hansa.engine.registry import Registry
 from hansa.runtime import clock, listeners, tasks
-from hansa.scheduling.pooling.land import Facts, Land
+from hansa.scheduling.pooling.land import Facts, Land, Patience
 from hansa.scheduling.slicing.pool import Member
 from hansa.scheduling.view import View
 
@@ -16,9 +16,9 @@ class Landscape:
     """The lands of a registry's clusters, opened and closed as they come and go."""
 
     def __init__(
-        self, registry: Registry, *, clock: clock.Clock, lost_after: float, supervisor: tasks.Supervisor
+        self, registry: Registry, *, clock: clock.Clock, patience: Patience, supervisor: tasks.Supervisor
     ) -> None:
-        self._registry, self._clock, self._lost_after, self._supervisor = registry, clock, lost_after, supervisor
+        self._registry, self._clock, self._patience, self._supervisor = registry, clock, patience, supervisor
         self._lands: dict[str, Land] = {}
         self._facts: dict[str, Facts] = {}
         self._listeners: listeners.Listeners[Callable[[str], None]] = listeners.Listeners()
@@ -60,7 +60,7 @@ class Landscape:
         return self._listeners.add(notify)
 
     async def _watch(self, cluster: Cluster) -> None:
-        name, land = cluster.name, Land(cluster, clock=self._clock, lost_after=self._lost_after, notify=self._tell)
+        name, land = cluster.name, Land(cluster, clock=self._clock, patience=self._patience, notify=self._tell)
         try:
             await land.open()
             self._lands[name] = land

@@ -126,6 +126,11 @@ class PoolMembers:
         """Begin nothing new."""
         self._controller.drain()
 
+    def cluster(self, name: str) -> objects.Object | None:
+        """The Cluster of a member."""
+        member = self._members.get(name)
+        return None if member is None or self._clusters is None else self._clusters.get(member.place)
+
     async def _reconcile(self, place: objects.Key) -> controller.Outcome:
         assert self._clusters is not None  # the controller runs inside of `run`
         found = self._clusters.get(place)
@@ -159,7 +164,8 @@ class PoolMembers:
         except pool.HeadroomError as error:
             log.warning("a headroom is left as it was", extra={"cluster": found.name, "error": str(error)})
         is_leaving = found.is_leaving or found.annotations.get(keys.LEAVING) == "true"
-        return Facts(dict(found.labels), headroom, is_leaving)
+        has_agent = found.annotations.get(keys.AGENT) == "true"
+        return Facts(dict(found.labels), headroom, is_leaving, has_agent)
 
     async def _secret(self, place: objects.Key) -> objects.Object | None:
         if place not in self._secrets:
