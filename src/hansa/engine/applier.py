@@ -136,7 +136,7 @@ class Applier:
         except errors.AlreadyExists:
             made = await client.get(resource, write.obj.name, namespace=write.obj.namespace)
             origin = stamp.of(made)
-            is_shared = view.mode.rules[resource].lifecycle.shares_name
+            is_shared = view.mode.rules[resource].lifecycle.shares_name(made.name)
             if not is_shared and (origin is None or origin.upper != view.upper_id):
                 return Foreign(write.cluster, f"{resource} {made.key} exists in {write.cluster} and is not ours")
         store.observe(made)

@@ -37,7 +37,7 @@ class Around:
         if self._lower not in self._view.lowers or rule is None:
             return None
         there = self._view.lower(self._view.key(Name(resource, place)), self._lower)
-        if there is None or rule.lifecycle.shares_name:
+        if there is None or rule.lifecycle.shares_name(there.name):
             return there
         return there if there.labels.get(keys.UPPER) == self._view.upper_id else None
 

@@ -42,7 +42,7 @@ class Lowers:
         metrics: metrics.Registry,
     ) -> None:
         self._mode, self._changed, self._heard, self._waiting = mode, changed, heard, waiting
-        self._whole = frozenset(whole) | {r.resource for r in mode.rules.values() if r.lifecycle.shares_name}
+        self._whole = frozenset(whole) | {r.resource for r in mode.rules.values() if r.lifecycle.may_share}
         self._clock, self._random, self._metrics = clock, random, metrics
         self._open: dict[tuple[Cluster, str], _Open] = {}
 

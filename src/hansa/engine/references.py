@@ -4,7 +4,7 @@ Each object's part is remembered and replaced as a whole, so that no count can d
 """
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, TypeVar
 
 from hansa.kube.objects import Key as Place
@@ -13,6 +13,7 @@ from hansa.kube.resource import Resource
 from hansa.model.mode import Mode
 from hansa.model.pair import Key, Unknown
 from hansa.model.placement import Facts, Named
+from hansa.model.references import Missing, Reference
 
 T = TypeVar("T")
 
@@ -29,6 +30,8 @@ class _Part(NamedTuple):
 
     content: int = 0  # what names and follows were computed from
     names: tuple[Name, ...] = ()
+    awaited: tuple[Name, ...] = ()  # of these: those that have to be there above, and those whose place is kept free
+    kept_free: tuple[Name, ...] = ()
     follows: tuple[Name, ...] = ()
     clusters: frozenset[str] = frozenset()
 
@@ -54,6 +57,7 @@ class References:
         self._parts: dict[Name, _Part] = {}
         self._users: dict[Name, dict[str, int]] = {}  # how many objects in a cluster need it
         self._followers: dict[Name, dict[Name, None]] = {}
+        self._kept_free: dict[Name, dict[Name, None]] = {}  # and for whom
 
     def users(self, resource: Resource, place: Place) -> frozenset[str]:
         """The lower clusters where something needs this object."""
@@ -62,6 +66,14 @@ class References:
     def names(self, resource: Resource, place: Place) -> tuple[Name, ...]:
         """What this object needs where it lives."""
         return self._parts.get(Name(resource, place), _NOTHING).names
+
+    def awaited(self, resource: Resource, place: Place) -> tuple[Name, ...]:
+        """What has to be there above before this object is made below."""
+        return self._parts.get(Name(resource, place), _NOTHING).awaited
+
+    def is_kept_free(self, name: Name) -> bool:
+        """Whether somebody below must find nothing under this name if it is not there above."""
+        return name in self._kept_free
 
     def look(self, name: Name, obj: Object | None, facts: Facts) -> None:
         """An object is so now, or gone: what it needs, and where, may have changed."""
@@ -73,8 +85,9 @@ class References:
             del self._parts[name]
         else:
             self._parts[name] = after
-        self._refollow(name, before.follows, after.follows)
-        for one in self._recount(before, after):
+        _relist(self._followers, name, before.follows, after.follows)
+        _relist(self._kept_free, name, before.kept_free, after.kept_free)
+        for one in dict.fromkeys((*self._recount(before, after), *before.kept_free, *after.kept_free)):
             self._changed(one)
             for follower in tuple(self._followers.get(one, ())):
                 self._changed(follower)
@@ -89,17 +102,10 @@ class References:
         follows = _names(rule.follows(obj))
         if not clusters and not follows:
             return _NOTHING  # most objects of a big cluster are not ours
-        names = _shared((*_names(rule.references(obj)), *self._also(name.resource, obj))) if clusters else ()
-        return _Part(now, names, follows, clusters) if names or follows else _NOTHING
-
-    def _refollow(self, name: Name, before: Iterable[Name], after: Iterable[Name]) -> None:
-        for one in before:
-            followers = self._followers[one]
-            del followers[name]
-            if not followers:
-                del self._followers[one]
-        for one in after:
-            self._followers.setdefault(one, {})[name] = None
+        named = tuple(rule.references(obj)) if clusters else ()
+        names = _shared((*_names(named), *self._also(name.resource, obj))) if clusters else ()
+        awaited, kept_free = (_shared(_names(_missing(named, case))) for case in (Missing.AWAITED, Missing.KEPT_FREE))
+        return _Part(now, names, awaited, kept_free, follows, clusters) if names or follows else _NOTHING
 
     def _recount(self, before: _Part, after: _Part) -> list[Name]:
         """Replace one part by another; whose users are not the same any more."""
@@ -120,6 +126,21 @@ class References:
             if not users:
                 del self._users[name]
         return list(changed)
+
+
+def _relist(table: dict[Name, dict[Name, None]], name: Name, before: Iterable[Name], after: Iterable[Name]) -> None:
+    """Enter a name under others than before."""
+    for one in before:
+        entered = table[one]
+        del entered[name]
+        if not entered:
+            del table[one]
+    for one in after:
+        table.setdefault(one, {})[name] = None
+
+
+def _missing(named: Iterable[Named], case: Missing) -> Iterator[Named]:
+    return (one for one in named if isinstance(one, Reference) and one.missing is case)
 
 
 def _content(obj: Object) -> int:

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeGuard
 
 import msgspec
 
-from hansa.engine import around, crowding, lingering, namespaces, references, tokens, waiting
+from hansa.engine import absence, around, crowding, lingering, namespaces, references, tokens, waiting
 from hansa.engine.references import Name
 from hansa.engine.registry import Route
 from hansa.engine.side import Side
@@ -46,7 +46,7 @@ class View:
 
     def __init__(self, upper: Side, upper_id: str, mode: Mode, *, waiting: waiting.Waiting, clock: clock.Clock) -> None:
         self.upper, self.upper_id, self.mode = upper, upper_id, mode
-        self._lingering = lingering.Lingering(clock)
+        self._clock, self._lingering = clock, lingering.Lingering(clock)
         self.lowers: dict[str, Side] = {}
         self.links: dict[str, Link] = {}
         self.routes: dict[str, Route] = {}
@@ -92,10 +92,13 @@ class View:
 
     def wanted(self, key: Key) -> pair.Side:
         """What is to be copied: the upper object, or one that we keep in its stead."""
-        upper = self.get(key)
-        if upper is None and self.tokens is not None and key.resource == resources.SECRETS:
-            return self.tokens.side(Place(key.namespace, key.name))
-        return upper
+        if (upper := self.get(key)) is not None:
+            return upper
+        place = Place(key.namespace, key.name)
+        token = self.tokens.side(place) if self.tokens is not None and key.resource == resources.SECRETS else None
+        if token is None and self.references.is_kept_free(Name(key.resource, place)):
+            return absence.stand_in(key)
+        return token
 
     def copies(self, key: Key) -> list[Object] | None:
         """The lower objects that are copies of this upper one; none can be told while nobody who needs it is seen."""
@@ -160,13 +163,17 @@ class View:
             if (lower := self.lower(key, name)) is not None or name in wanted
         }
         seconds = self.mode.rules[key.resource].lifecycle.lingers
+        is_made = all(lower is not None for lower in lowers.values())
+        lacks = "" if upper is None or is_made else self._lacks(key)
         return Pair(
             key,
             upper,
             links=self.links,
             lowers=lowers,
             intents=intents,
-            waits_for={} if upper is None or upper.is_leaving else self._missing(key, lowers),
+            waits_for={} if upper is None or upper.is_leaving or lacks else self._missing(key, lowers),
+            lacks=lacks,
+            patience=absence.patience(upper, self._clock) if upper is not None and lacks else 0.0,
             lingers=self._lingering.left(key, lowers, wanted, seconds) if seconds else {},
             settled=frozenset() if upper is None else self._unchanged(key, upper, lowers),
         )
@@ -239,6 +246,15 @@ class View:
                 missing[cluster] = f"as many of {self.name} as may wait in {cluster} at once"
         return missing
 
+    def _lacks(self, key: Key) -> str:
+        """What this object refers to and has to be there above before any copy of it is made: the first that is not."""
+        for name in self.references.awaited(key.resource, Place(key.namespace, key.name)):
+            needed = self.key(name)
+            if name.resource in self.upper.stores and self.get(needed) is None:
+                self._waiting.put(key, until=needed)
+                return absence.sentence(needed)
+        return ""
+
     def _is_crowded(self, resource: Resource, cluster: str) -> bool:
         if self.mode.rules[resource].queues is None:
             return False
@@ -275,7 +291,7 @@ class View:
         if lower is None or lower.is_leaving:
             return False
         origin = stamp.of(lower)
-        return rule.lifecycle.shares_name or (origin is not None and origin.uid == upper.uid)
+        return rule.lifecycle.shares_name(lower.name) or (origin is not None and origin.uid == upper.uid)
 
     def _moved(self, name: Name) -> None:
         """The users of an object are others now: it may have to be elsewhere, and so may what it refers to."""

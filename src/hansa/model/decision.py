@@ -76,7 +76,7 @@ def _below(view: _View) -> Iterator[Action]:
                 yield Wait(f"no link leads to {cluster}")
             case _Standing.ABSENT, _ if view.upper is not None and grade is not None:
                 yield from _missing(view, view.upper, cluster, grade)
-            case _Standing.FOREIGN, Object() if grade is not None and not view.lifecycle.shares_name:
+            case _Standing.FOREIGN, Object() if grade is not None and not view.lifecycle.shares_name(lower.name):
                 yield Conflict(cluster, lower, f"{view.rule.resource} {lower.key} of {cluster} is not ours")
             case _Standing.FORMER, Object():
                 yield from _leave(lower, cluster, "it belongs to a former life of its name", view.lifecycle.grace(None))
@@ -94,6 +94,11 @@ def _missing(view: _View, upper: Object, cluster: str, grade: Grade) -> Iterator
         yield from refused(upper, objection, view.pair.key, view.mode)
     elif view.lifecycle.lives_once and grade is Grade.CHOSEN and (rivals := _rivals(view)):
         yield Wait(f"its copy in {rivals[0]} has to go first")
+    elif view.pair.lacks and view.pair.patience:
+        yield Wait(view.pair.lacks, seconds=view.pair.patience)
+    elif view.pair.lacks:
+        yield Refuse(cluster, view.pair.lacks)
+        yield from refused(upper, view.pair.lacks, view.pair.key, view.mode)
     elif reason := view.pair.waits_for.get(cluster):
         yield Wait(reason)
     else:

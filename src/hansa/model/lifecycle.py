@@ -14,6 +14,10 @@ def _never(_obj: Object) -> bool:
     return False
 
 
+def _no_name(_name: str) -> bool:
+    return False
+
+
 def _silently(_upper: Object) -> Mapping[str, Any]:
     return {}
 
@@ -40,8 +44,8 @@ class Lifecycle:
     leaves_last: bool = False
     # The lower object stays so many seconds after nobody needs it any more: it is often needed again.
     lingers: float = 0.0
-    # Somebody else's object of the same name serves as well: it is used and not told as a conflict.
-    shares_name: bool = False
+    # Somebody else's object of the same name serves as well, if it has such a name: it is not told as a conflict.
+    shares_name: Callable[[str], bool] = _no_name
     # It did what it was made for and never lives again, on either side.
     is_finished: Callable[[Object], bool] = _never
     # The upper object tells that its lower one has lived.
@@ -50,6 +54,11 @@ class Lifecycle:
     farewell: Callable[[Object], Mapping[str, Any]] = _silently
     # How many seconds a lower object has to end, from its upper one (None: it is gone); None leaves it to the server.
     grace: Callable[[Object | None], int | None] = _its_own
+
+    @property
+    def may_share(self) -> bool:
+        """Whether objects that are not ours matter."""
+        return self.shares_name is not _no_name
 
 
 class _PodStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
@@ -80,7 +89,7 @@ def grace_of_pod(upper: Object | None) -> int | None:
 
 
 COPY = Lifecycle()
-SHARED_COPY = Lifecycle(shares_name=True)
+SHARED_COPY = Lifecycle(shares_name=lambda _: True)
 DATA = Lifecycle(stays=True)
 NAMESPACE = Lifecycle(leaves_last=True)
 POD = Lifecycle(

@@ -89,6 +89,7 @@ class Pair:
 
     `links` leads to every lower cluster that can be meant; `lowers` has an entry for each that an intent names and for
     each that has an object of that name. `waits_for` tells what must be in a cluster before this object, in words.
+    `lacks` tells what is not there above and must be, in words; it is told after `patience` seconds, as it often comes.
     `lingers` tells for how many seconds a copy that is not needed any more may stay in a cluster yet.
     `settled` names the clusters whose object was found to follow the upper one and did not change since, nor did that
     (compare `content` of both): what it should look like is not computed again.
@@ -100,6 +101,8 @@ class Pair:
     lowers: Mapping[str, Side] = field(default_factory=dict)
     intents: Mapping[str, Grade] | Unknown = field(default_factory=dict)
     waits_for: Mapping[str, str] = field(default_factory=dict)
+    lacks: str = ""
+    patience: float = 0.0
     lingers: Mapping[str, float] = field(default_factory=dict)
     settled: frozenset[str] = frozenset()
 

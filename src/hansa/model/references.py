@@ -4,6 +4,7 @@ Only the spec is read, and only these fields of it. A kind that pods learn to na
 """
 
 from collections.abc import Iterator
+from enum import Enum, auto
 from typing import NamedTuple
 
 import msgspec
@@ -16,6 +17,14 @@ DEFAULT_ACCOUNT = "default"
 DEFAULT_LIFETIME = 3600  # seconds, as the API fills it in
 
 
+class Missing(Enum):
+    """What becomes of an object that refers to one which is not there above."""
+
+    NO_MATTER = auto()  # it goes down: whatever has that name there is meant
+    AWAITED = auto()  # it waits
+    KEPT_FREE = auto()  # it goes down, and so does something empty of that name: nobody else's must be found there
+
+
 class Reference(NamedTuple):
     """An object in the pod's namespace that the pod names; one that is optional may be missing for ever."""
 
@@ -23,6 +32,8 @@ class Reference(NamedTuple):
     namespace: str
     name: str
     is_optional: bool = False
+    is_for_pulling: bool = False  # no container reads it
+    missing: Missing = Missing.NO_MATTER
 
 
 class Token(NamedTuple):
@@ -49,7 +60,11 @@ def of_pod(pod: Object) -> References:
     for resource, name, is_optional in _named(spec, pod.name):
         if name:
             found[resource, name] = found.get((resource, name), True) and is_optional
-    objects = (Reference(resource, pod.namespace, name, optional) for (resource, name), optional in found.items())
+    objects = [Reference(resource, pod.namespace, name, optional) for (resource, name), optional in found.items()]
+    for name in dict.fromkeys(one.name for one in spec.image_pull_secrets or ()):
+        if name and (resources.SECRETS, name) not in found:
+            # One that is missing is passed over by the kubelet: the image may be public.
+            objects.append(Reference(resources.SECRETS, pod.namespace, name, is_optional=True, is_for_pulling=True))
     tokens = (Token(pod.namespace, account, one.audience, one.expiration_seconds) for one in _tokens(spec))
     return References(tuple(objects), tuple(dict.fromkeys(tokens)))
 
@@ -57,6 +72,14 @@ def of_pod(pod: Object) -> References:
 def objects_of_pod(pod: Object) -> tuple[Reference, ...]:
     """The objects that this pod names."""
     return of_pod(pod).objects
+
+
+def of_added_containers(pod: Object) -> Iterator[Reference]:
+    """What containers name that were added to a pod after it was made."""
+    for container in pod.decode("spec", _Spec).ephemeral_containers or ():
+        for resource, name, is_optional in _in_container(container):
+            if name:
+                yield Reference(resource, pod.namespace, name, is_optional)
 
 
 def ephemeral_claim(pod: str, volume: str) -> str:
@@ -159,9 +182,6 @@ _Found = tuple[Resource, str, bool]
 
 
 def _named(spec: _Spec, pod: str) -> Iterator[_Found]:
-    for pull in spec.image_pull_secrets or ():
-        # A pull secret that is missing is passed over by the kubelet: the image may be public.
-        yield resources.SECRETS, pull.name, True
     for volume in spec.volumes or ():
         yield from _in_volume(volume, pod)
     for containers in (spec.init_containers, spec.containers, spec.ephemeral_containers):

@@ -104,7 +104,7 @@ def _what_pods_refer_to() -> Iterable[Rule]:
     yield Rule(
         resources.SERVICE_ACCOUNTS,
         down=(metadata.own, accounts.service_account),
-        lifecycle=lifecycle.SHARED_COPY,
+        lifecycle=tenant_configuration.ACCOUNT,
         placement=placement.everywhere,
     )
     yield Rule(
@@ -113,6 +113,7 @@ def _what_pods_refer_to() -> Iterable[Rule]:
         down_patches=storage.claim_patches,
         up_patches=metadata.also(storage.claim_told),
         placement=placement.everywhere,
+        references=tenant_storage.source_of,
     )
 
 

@@ -1,5 +1,6 @@
 """Pairs from caches: what is unknown, what is waited for, what needs no second look."""
 
+import dataclasses
 import datetime
 import types
 
@@ -19,6 +20,7 @@ from hansa.model import decision, placement, plan
 from hansa.model.lifecycle import NAMESPACE, Lifecycle
 from hansa.model.mode import Mode, Rule
 from hansa.model.pair import Key, Unknown
+from hansa.model.references import Missing, Reference
 
 PODS, MAPS, NAMESPACES = resources.PODS, resources.CONFIG_MAPS, resources.NAMESPACES
 NOW = datetime.datetime(2026, 11, 15, tzinfo=datetime.UTC)
@@ -56,6 +58,7 @@ class World:
 
 
 POD, MAP = Key("up", PODS, "default", "p"), Key("up", MAPS, "default", "settings")
+MAP_PLACE = Place("default", "settings")
 
 
 @pytest.fixture
@@ -105,6 +108,96 @@ def test_a_copy_of_a_former_life_is_not_what_a_pod_waits_for(play):
         world.put(world.lower, MAPS, old)
         _, [action] = world.decide(POD)
         assert isinstance(action, plan.Wait)
+
+    play(scene)
+
+
+def reading(missing):
+    """Pods that read ConfigMaps of their own cluster only."""
+    rule = lab.SMALL.rules[PODS]
+
+    def references(pod):
+        return [Reference(MAPS, one.namespace, one.name, missing=missing) for one in rule.references(pod)]
+
+    return dataclasses.replace(
+        lab.SMALL, rules={**lab.SMALL.rules, PODS: dataclasses.replace(rule, references=references)}
+    )
+
+
+def test_what_has_to_be_there_above_is_waited_for_and_soon_told(play):
+    def scene(world):
+        now = world.outer.clock.wall()
+        world.put(world.upper, PODS, lab.pod("p", "vn", config_map="settings"), creation_timestamp=now)
+        sentence = "configmaps default/settings is not there, and has to be before it can run"
+        _, [action] = world.decide(POD)
+        assert action == plan.Wait(sentence, seconds=2.0)
+        old = now - datetime.timedelta(seconds=2)
+        world.put(world.upper, PODS, lab.pod("p", "vn", config_map="settings"), creation_timestamp=old)
+        _, [action] = world.decide(POD)
+        assert action == plan.Refuse("low", sentence)
+        assert world.waiting.keys(MAP) == [POD]
+        world.put(world.upper, MAPS, lab.config_map("settings"))
+        _, [made] = world.decide(MAP)
+        world.put(world.lower, MAPS, made.obj)
+        _, [made] = world.decide(POD)
+        assert isinstance(made, plan.Create)
+
+    play(scene, mode=reading(Missing.AWAITED))
+
+
+def test_something_empty_of_ours_keeps_the_name_of_what_may_be_missing_while_it_is_used(play):
+    def scene(world):
+        pod = world.put(world.upper, PODS, lab.pod("p", "vn", config_map="settings"))
+        _, [action] = world.decide(POD)
+        assert action == plan.Wait("configmaps default/settings is not in low yet")
+        _, [made] = world.decide(MAP)
+        assert (made.obj.key, made.obj.get("data")) == (Place("default", "settings"), None)
+        empty = world.put(world.lower, MAPS, made.obj)
+        _, [made] = world.decide(POD)
+        assert isinstance(made, plan.Create)
+        assert world.decide(MAP)[1] == ()
+        # What comes later takes the place of it.
+        world.put(world.upper, MAPS, lab.config_map("settings"))
+        _, [action] = world.decide(MAP)
+        assert (type(action), action.obj) == (plan.Delete, empty)
+        world.upper.stores[MAPS].apply(watching.Deleted(world.upper.stores[MAPS].get(MAP_PLACE)))
+        assert world.decide(MAP)[1] == ()
+        world.upper.stores[PODS].apply(watching.Deleted(pod))
+        world.view.look(Name(PODS, pod.key))
+        assert world.woken[-1] == MAP
+        _, [action] = world.decide(MAP)
+        assert (type(action), action.obj) == (plan.Delete, empty)
+
+    play(scene, mode=reading(Missing.KEPT_FREE))
+
+
+def test_a_name_that_a_stranger_has_is_waited_for(play):
+    def scene(world):
+        world.put(world.lower, MAPS, lab.config_map("settings"))
+        world.put(world.upper, PODS, lab.pod("p", "vn", config_map="settings"))
+        _, [action] = world.decide(POD)
+        assert action == plan.Wait("configmaps default/settings is not in low yet")
+        _, [action] = world.decide(MAP)
+        assert isinstance(action, plan.Conflict)
+
+    play(scene, mode=reading(Missing.KEPT_FREE))
+
+
+def test_a_copy_goes_where_its_upper_object_is_gone_leaves_or_is_another(play):
+    def scene(world):
+        for name in ("stays", "gone", "leaves", "other"):
+            world.put(world.upper, MAPS, lab.config_map(name))
+            world.put(world.upper, PODS, lab.pod(name, "vn", config_map=name))
+            _, [made] = world.decide(Key("up", MAPS, "default", name))
+            world.put(world.lower, MAPS, made.obj)
+        store = world.upper.stores[MAPS]
+        store.apply(watching.Deleted(store.get(Place("default", "gone"))))
+        world.put(world.upper, MAPS, lab.config_map("leaves"), deletion_timestamp=NOW)
+        store.apply(
+            watching.Modified(store.get(Place("default", "other")).with_metadata(uid="x", resource_version="999"))
+        )
+        assert {one.name for one in world.view.going(MAPS, "low")} == {"gone", "leaves", "other"}
+        assert list(world.view.going(MAPS, "up")) == []
 
     play(scene)
 

@@ -266,6 +266,13 @@ def test_copies_that_hold_data_stay_until_the_upper_object_goes() -> None:
     assert decided(None, there, {}, of=CLAIMS) == ["delete l1 in b, grace None"]
 
 
+def test_what_lacks_something_above_waits_a_moment_and_is_refused_then() -> None:
+    pair = Pair(Key("up", resources.PODS, "shop", "web"), upper(), LINKS, {"a": None}, HERE, lacks="no secret")
+    mode = Mode("test", RULES)
+    assert decision.decide(replace(pair, patience=1.5), mode).actions == (plan.Wait("no secret", seconds=1.5),)
+    assert decision.decide(pair, mode).actions[0] == plan.Refuse("a", "no secret")
+
+
 def test_an_object_of_the_same_name_serves_where_the_kind_shares_names() -> None:
     assert decided(upper(), {"a": stranger()}, of=ACCOUNTS) == []
 

@@ -156,3 +156,13 @@ def tokens(value: Any) -> Iterator[dict[str, Any]]:
             yield value["serviceAccountToken"]
         for one in value.values():
             yield from tokens(one)
+
+
+def test_a_pull_secret_that_a_container_reads_as_well_is_no_mere_pull_secret() -> None:
+    volumes = [{"name": "v", "secret": {"secretName": "both"}}]
+    spec = {"containers": [], "volumes": volumes, "imagePullSecrets": [{"name": "both"}, {"name": "pull"}]}
+    found = {one.name: one for one in references.of_pod(pod(spec)).objects}
+    assert [(found[name].is_optional, found[name].is_for_pulling) for name in ("both", "pull")] == [
+        (False, False),
+        (True, True),
+    ]

@@ -4,9 +4,10 @@ import pytest
 
 from hansa.kube import resources
 from hansa.kube.objects import Key as Place
+from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
-from hansa.model import lifecycle
 from hansa.model.pair import Key, Link
+from hansa.model.references import Missing
 from hansa.model.translation.tenant.settings import Allowance
 from hansa.modes import virtualcluster, virtualcluster_settings
 from hansa.modes.virtualcluster_settings import Extra, InvalidSettings, Settings, Tenant
@@ -91,11 +92,29 @@ def test_two_tenants_with_the_same_names_never_meet() -> None:
         assert one != other
 
 
-def test_a_namespace_leaves_last_and_an_account_that_is_there_serves() -> None:
+def test_a_namespace_leaves_last_and_a_default_account_that_is_there_serves() -> None:
     rules = virtualcluster.mode(Settings()).rules
     assert rules[resources.NAMESPACES].lifecycle.leaves_last
-    assert rules[resources.SERVICE_ACCOUNTS].lifecycle == lifecycle.SHARED_COPY
-    assert rules[resources.PRIORITY_CLASSES].lifecycle.shares_name, "what the super cluster has is watched"
+    shares_name = rules[resources.SERVICE_ACCOUNTS].lifecycle.shares_name
+    assert (shares_name("default"), shares_name("robot")) == (True, False)
+    assert rules[resources.PRIORITY_CLASSES].lifecycle.may_share, "what the super cluster has is watched"
+
+
+def test_what_a_pod_names_is_its_tenants_or_nobodys_but_for_pull_secrets() -> None:
+    volumes = [
+        {"name": "a", "secret": {"secretName": "must"}},
+        {"name": "b", "configMap": {"name": "may", "optional": True}},
+    ]
+    spec = {"containers": [], "volumes": volumes, "imagePullSecrets": [{"name": "pull"}, {"name": "must"}]}
+    pod = Object.of({"kind": "Pod", "metadata": {"name": "p", "namespace": "shop"}, "spec": spec})
+    found = {one.name: one.missing for one in virtualcluster.mode(Settings()).rules[resources.PODS].references(pod)}
+    assert {name: found[name] for name in ("must", "may", "pull", "default", "kubernetes")} == {
+        "must": Missing.AWAITED,
+        "may": Missing.KEPT_FREE,
+        "pull": Missing.NO_MATTER,
+        "default": Missing.AWAITED,
+        "kubernetes": Missing.NO_MATTER,
+    }
 
 
 def test_settings_are_read_by_name_and_a_wrong_one_is_told() -> None:

@@ -8,7 +8,7 @@ from hansa.kube.objects import Key as Place
 from hansa.kube.objects import Object
 from hansa.model import keys, naming, stamp
 from hansa.model.pair import Link
-from hansa.model.references import Reference
+from hansa.model.references import Missing, Reference
 from hansa.model.translation import storage
 from hansa.model.translation.tenant import settings
 
@@ -22,6 +22,14 @@ def claim(obj: Object, link: Link) -> Object:
         return plain
     there = source | {"namespace": naming.super_namespace(settings.of(link).key, source["namespace"])}
     return plain.with_fields(spec=plain.spec | {_SOURCE: there})
+
+
+def source_of(claim: Object) -> Iterator[Reference]:
+    """The claim whose data a claim begins with, until it has a volume: the tenant's own."""
+    source = claim.spec.get(_SOURCE) or claim.spec.get("dataSource") or {}
+    if source.get("kind") == resources.PERSISTENT_VOLUME_CLAIMS.kind and not claim.spec.get("volumeName"):
+        namespace = source.get("namespace") or claim.namespace
+        yield Reference(resources.PERSISTENT_VOLUME_CLAIMS, namespace, source["name"], missing=Missing.AWAITED)
 
 
 def volume_of(claim: Object) -> Iterator[Reference]:

@@ -128,6 +128,18 @@ def test_a_pod_that_was_bound_may_stay_while_its_node_is_not_seen() -> None:
     assert refusal(a_pod({"nodeName": "n1"}, annotations={keys.LOWER_UID: "1"})) == ""
 
 
+def test_a_container_that_was_added_reads_only_what_is_the_tenants_below() -> None:
+    added = {"name": "look", "image": "i", "envFrom": [{"secretRef": {"name": "keys"}}]}
+    pod = a_pod({"ephemeralContainers": [added]})
+    assert "reads secrets keys" in refusal(pod, a_link())
+    assert refusal(pod, a_link(below=[an_object("Secret", "keys", "shop")])) == ""
+
+
+def test_a_pod_that_names_a_resource_claim_is_told_that_these_do_not_travel() -> None:
+    asked = a_pod({"resourceClaims": [{"name": "gpu", "resourceClaimName": "somebodys"}]})
+    assert "resource claim gpu" in refusal(asked, a_link())
+
+
 def test_a_service_may_not_take_addresses_of_others() -> None:
     service = a_service("web", externalIPs=["192.0.2.1"])
     assert refusal(service, resource=resources.SERVICES).startswith("externalIPs would take traffic")

@@ -6,6 +6,7 @@ from hansa.kube import resources
 from hansa.model import keys
 from hansa.model.pair import Key
 from hansa.model.placement import Facts
+from hansa.model.references import Missing, Reference
 from tenants import KEY, LINK, MODE, an_object, desired
 
 CLAIMS, POLICIES = resources.PERSISTENT_VOLUME_CLAIMS, resources.NETWORK_POLICIES
@@ -17,6 +18,17 @@ def test_a_claims_source_in_another_namespace_is_in_the_tenants_own() -> None:
     assert desired(claim, resource=CLAIMS).spec["dataSourceRef"]["namespace"] == f"{KEY}-data"
     here = an_object("PersistentVolumeClaim", "new", "shop", spec={"dataSourceRef": {"name": "old"}})
     assert desired(here, resource=CLAIMS).spec == {"dataSourceRef": {"name": "old"}}
+
+
+def test_a_claim_begins_with_the_data_of_a_claim_of_its_tenant_or_waits() -> None:
+    def named(**spec: Any) -> list[Reference]:
+        return list(MODE.rules[CLAIMS].references(an_object("PersistentVolumeClaim", "new", "shop", spec=spec)))
+
+    source = {"kind": "PersistentVolumeClaim", "name": "old"}
+    assert named(dataSource=source) == [Reference(CLAIMS, "shop", "old", missing=Missing.AWAITED)]
+    elsewhere = named(dataSource=source, dataSourceRef=source | {"namespace": "data"})
+    assert elsewhere == [Reference(CLAIMS, "data", "old", missing=Missing.AWAITED)]
+    assert named() == named(dataSource=source, volumeName="pv-1") == named(dataSource={"kind": "VolumeSnapshot"}) == []
 
 
 def test_a_token_that_is_copied_names_its_original() -> None:

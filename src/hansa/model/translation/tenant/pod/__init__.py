@@ -15,7 +15,7 @@ from hansa.model import keys, lifecycle, placement, references
 from hansa.model.mode import Part
 from hansa.model.pair import Key, Link
 from hansa.model.placement import Facts, Intents, everywhere
-from hansa.model.references import Reference
+from hansa.model.references import Missing, Reference
 from hansa.model.translation.pod import access, following, spec, status, volumes
 from hansa.model.translation.pod import fields as any_fields
 from hansa.model.translation.pod import relations as any_relations
@@ -70,8 +70,13 @@ def up_patches(upper: Object, lower: Object, link: Link) -> Iterator[Part]:
 
 
 def needs(pod: Object) -> Iterator[Reference]:
-    """What must be there before a pod: what it names, its API server's Service and, if it asks it, the DNS server's."""
-    yield from references.objects_of_pod(pod)
+    """What must be there before a pod: what it names, its API server's Service and, if it asks it, the DNS server's.
+
+    What it names is the tenant's or nobody's. Only pull secrets may be the super cluster's own, where that is allowed.
+    """
+    for one in references.objects_of_pod(pod):
+        reads = Missing.KEPT_FREE if one.is_optional else Missing.AWAITED
+        yield one if one.is_for_pulling else one._replace(missing=reads)
     yield Reference(resources.SERVICES, *variables.API)
     if resolving.asks_cluster(pod):
         yield Reference(resources.SERVICES, *resolving.DNS)

@@ -9,7 +9,7 @@ from hansa.kube import resources
 from hansa.kube.objects import Key as Place
 from hansa.kube.objects import Object
 from hansa.kube.tolerations import Effect, Taint, Toleration
-from hansa.model import keys
+from hansa.model import keys, references
 from hansa.model.pair import Link
 from hansa.model.translation.tenant import classes, settings
 from hansa.model.translation.tenant.settings import Allowance
@@ -34,9 +34,11 @@ def check(pod: Object, link: Link) -> str:
     for allowance, find in _RAILS:
         if allowance not in allowed and (fact := next(find(spec, pod, link), "")):
             return f"{fact}, which its VirtualCluster does not allow ({allowance})"
-    if spec.node_name and keys.LOWER_UID not in pod.annotations:
-        return _unknown_node(spec.node_name, link)
-    return ""
+    if spec.resource_claims:
+        return f"it names the resource claim {spec.resource_claims[0].name}, and these do not travel"
+    if spec.node_name and keys.LOWER_UID not in pod.annotations and (fact := _unknown_node(spec.node_name, link)):
+        return fact
+    return _strange(pod, link) if spec.ephemeral_containers else ""
 
 
 class _Struct(msgspec.Struct, gc=False, rename="camel"):
@@ -110,6 +112,7 @@ class _Spec(_Struct):
     tolerations: tuple[Toleration, ...] | None = None
     volumes: tuple[_Volume, ...] | None = None
     image_pull_secrets: tuple[_Named, ...] | None = None
+    resource_claims: tuple[_Named, ...] | None = None
     containers: tuple[_Container, ...] | None = None
     init_containers: tuple[_Container, ...] | None = None
     ephemeral_containers: tuple[_Container, ...] | None = None
@@ -192,6 +195,14 @@ def _unknown_node(name: str, link: Link) -> str:
     if link.around.upper(resources.NODES, Place("", name)) is not None:
         return ""
     return f"node {name} is not here: a pod can only name a node that another pod of this cluster runs on"
+
+
+def _strange(pod: Object, link: Link) -> str:
+    """What an added container would read although it is not the tenant's; all else was looked at before it was made."""
+    for one in references.of_added_containers(pod):
+        if link.around.lower(one.resource, Place(one.namespace, one.name)) is None:
+            return f"a container was added that reads {one.resource} {one.name}, of which nothing is below yet"
+    return ""
 
 
 def _is_host_process(security: _Security | None) -> bool:
