@@ -15,10 +15,10 @@ K = TypeVar("K", bound=Hashable)
 class Lane(Generic[K]):
     """A group's waiting keys, and its place in virtual time: where its next key starts."""
 
-    __slots__ = ("busy", "group", "in_line", "keys", "start")
+    __slots__ = ("busy", "group", "in_line", "keys", "start", "weight")
 
-    def __init__(self, group: Hashable, start: float) -> None:
-        self.group = group
+    def __init__(self, group: Hashable, start: float, weight: float) -> None:
+        self.group, self.weight = group, weight
         self.keys: collections.deque[K] = collections.deque()
         self.start = start
         self.busy = 0
@@ -40,6 +40,7 @@ class Lanes(Generic[K]):
         self._lanes: dict[Hashable, Lane[K]] = {}
         self._working: dict[K, Lane[K]] = {}  # where a key came from: its group may be another one meanwhile
         self._line: list[tuple[float, int, Lane[K]]] = []
+        self._weights: collections.Counter[float] = collections.Counter()  # of lanes whose keys wait
         self._sequence = itertools.count()
         self._now = 0.0
         self._waiting = 0
@@ -61,7 +62,9 @@ class Lanes(Generic[K]):
         group = self._group(key)
         lane = self._lanes.get(group)
         if lane is None:
-            lane = self._lanes[group] = Lane(group, self._now - self._credit)
+            lane = self._lanes[group] = Lane(group, self._now - self._credit, self._weight(group))
+        if not lane.keys:
+            self._weights[lane.weight] += 1
         lane.keys.append(key)
         self._waiting += 1
         self._line_up(lane)
@@ -72,7 +75,8 @@ class Lanes(Generic[K]):
         lane.in_line = False
         key = lane.keys.popleft()
         self._now = max(self._now, start)
-        lane.start = start + 1 / self._weight(lane.group)
+        self._weigh(lane)
+        lane.start = start + 1 / lane.weight
         lane.busy += 1
         self._working[key] = lane
         self._waiting -= 1
@@ -93,8 +97,24 @@ class Lanes(Generic[K]):
         if lane.in_line or not lane.keys:
             return
         lane.start = max(lane.start, self._now - self._credit)
-        # A backlog, which has used up its credit, gets half: the other half of the CPU is for who comes next.
-        if lane.busy >= (self._width if lane.start < self._now else max(1, self._width // 2)):
+        if lane.busy >= self._room(lane):
             return
         lane.in_line = True
         heapq.heappush(self._line, (lane.start, next(self._sequence), lane))
+
+    def _room(self, lane: Lane[K]) -> int:
+        """How many keys of a lane may be in work at once."""
+        if lane.start < self._now:
+            return self._width
+        # A backlog, which has used up its credit, gets half: the other half of the CPU is for who comes next. Beside a
+        # heavier one it gets its share of that: where servers are what is waited for, nobody stands in line.
+        return max(1, int(self._width // 2 * lane.weight / max(self._weights, default=lane.weight)))
+
+    def _weigh(self, lane: Lane[K]) -> None:
+        """One of its keys was taken: it may be the last that waited, and the weight another one now."""
+        self._weights[lane.weight] -= 1
+        if not self._weights[lane.weight]:
+            del self._weights[lane.weight]
+        lane.weight = self._weight(lane.group)
+        if lane.keys:
+            self._weights[lane.weight] += 1

@@ -92,6 +92,23 @@ def test_a_backlog_has_half_the_width_and_a_newcomer_beside_it_all_of_its_own():
     assert queue.pop()[0] == "greedy"
 
 
+def test_backlogs_are_served_by_weight_also_where_all_they_may_have_in_work_is_waited_for():
+    queue = lanes({"light": 1.0, "heavy": 4.0}, width=32)
+    for group in ("light", "heavy"):
+        fill(queue, group, 1000)
+    served, in_work = collections.Counter(), collections.deque()
+    while served["heavy"] < 1000:
+        while queue.is_ready:
+            in_work.append(queue.pop())
+        queue.release(in_work[0])  # servers answer in the order in which they are asked
+        served[in_work.popleft()[0]] += 1
+    assert 200 <= served["light"] <= 300
+    for key in list(in_work):
+        queue.release(key)
+    light = [queue.pop() for _ in range(16)]
+    assert {group for group, _ in light} == {"light"}, "who is alone has the width of a backlog"
+
+
 def test_a_backlog_goes_on_even_if_the_width_is_one():
     queue = lanes(width=1)
     fill(queue, "greedy", 50)
