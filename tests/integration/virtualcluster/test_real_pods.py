@@ -96,6 +96,26 @@ async def test_a_pod_calls_its_tenants_api_server_from_inside_and_finds_a_servic
     await eventually(has_called, within=60, every=0.5)
 
 
+@pytest.mark.timeout(240)
+async def test_a_pods_hostname_is_the_one_above_also_as_a_whole_name(crew):
+    tenants, tenant = crew
+    below = tenant.below("default")
+    command = {"name": "main", "image": images.BUSYBOX, "args": ["sleep", "1000000"]}
+    for name, fields in {"short": {}, "whole": {"setHostnameAsFQDN": True}}.items():
+        box = pod(terminationGracePeriodSeconds=0, hostname="h", subdomain="s", **fields)
+        box["spec"]["containers"] = [command]
+        await tenant.make(resources.PODS, name, "default", **box)
+
+    async def says(name, *arguments):
+        await tenant.phase(name)
+        return (await tenants.super.kubectl("-n", below, "exec", name, "--", "hostname", *arguments)).strip()
+
+    above = "h.s.default.svc.cluster.local"
+    assert [await says("whole"), await says("whole", "-f")] == [above, above]
+    # A known difference: a kubelet writes the whole name of its own cluster into /etc/hosts.
+    assert [await says("short"), await says("short", "-f")] == ["h", f"h.s.{below}.svc.cluster.local"]
+
+
 def agnhost(app, *arguments):
     made = pod(metadata={"labels": {"app": app}}, terminationGracePeriodSeconds=0)
     made["spec"]["containers"] = [{"name": "main", "image": images.AGNHOST, "args": list(arguments)}]

@@ -256,3 +256,17 @@ def test_a_status_names_the_tenants_namespace_also_where_the_lower_name_was_cut(
     )
     [part] = tell(upper, lower)
     assert part.patch["status"] == {"message": f'quota of "{long}" is used up'}
+
+
+def test_a_hostname_that_is_to_be_the_whole_name_is_the_one_above() -> None:
+    asked = {"subdomain": "s", "setHostnameAsFQDN": True}
+
+    def named(**spec: Any) -> tuple[Any, Any]:
+        lower = desired(a_pod(asked | spec)).spec
+        return lower.get("hostnameOverride"), lower.get("setHostnameAsFQDN")
+
+    assert named() == ("web.s.shop.svc.cluster.local", None)
+    assert named(hostname="h") == ("h.s.shop.svc.cluster.local", None)
+    assert named(subdomain=None) == (None, True), "there is no whole name"
+    assert named(hostNetwork=True) == (None, True), "it has its node's name"
+    assert named(hostname="h" * 60) == (None, None), "no kernel takes it"

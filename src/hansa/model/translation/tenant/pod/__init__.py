@@ -34,6 +34,7 @@ DOWN: Final = (
         downward.read_as_above,
         fields.pin_to_node,
         fields.choose_scheduler,
+        fields.name_whole,
         any_fields.drop_node_fields,
         any_relations.settle_label_keys,
         relations.stay_among_own,
