@@ -2,9 +2,12 @@
 
 import base64
 import json
+import signal
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 import programs
 from eventually import eventually
@@ -12,12 +15,11 @@ from hansa.kube import resources
 from hansa.kube.objects import Object
 from hansa.scheduling.pooling.uppers import QUOTAS
 from hansa.tenancy import api
-from programs import Hansa, Refused
+from programs import Hansa
 from tenant_league import Side
 
-PLACEMENTS = "scheduler.tenancy.x-k8s.io/placements"
-SLICE = "scheduler.tenancy.x-k8s.io/slice"
-SUPER_CLUSTER = "scheduler.tenancy.x-k8s.io/superCluster"
+SCHEDULER = "scheduler.tenancy.x-k8s.io"
+PLACEMENTS, SLICE, SUPER_CLUSTER = (f"{SCHEDULER}/{word}" for word in ("placements", "slice", "superCluster"))
 SEED = '{"cpu":"100m", "memory":"100Mi"}'
 WITHIN = 90.0  # seconds; a machine that runs many clusters at once is slow
 
@@ -51,13 +53,14 @@ class Pool:
 
     async def stop(self) -> None:
         """End the scheduler politely."""
-        if self.program is not None:
-            code = await self.program.stop()
-            assert code == 0, f"vc-scheduler ended with {code}: {self.log.read_text()[-4000:]}"
-            self.program = None
+        program, self.program = self.program, None
+        if program is not None:
+            code = await program.stop()
+            is_new = code == -signal.SIGTERM  # it had not begun yet
+            assert code == 0 or is_new, f"vc-scheduler ended with {code}: {self.log.read_text()[-4000:]}"
 
     async def add(self, name: str, **annotations: str) -> None:
-        """Let a super cluster take part, as the seed does: a Cluster, and the Secret of the same name."""
+        """Let a super cluster take part, as the seed does: a Cluster with a label, and the Secret of its name."""
         config = base64.b64encode(self.supers[name].cluster.kubeconfig.read_bytes()).decode()
         metadata = {"name": name, "namespace": "default"}
         await self.meta.kubectl.apply(
@@ -65,15 +68,16 @@ class Pool:
             {
                 "apiVersion": "cluster.x-k8s.io/v1alpha4",
                 "kind": "Cluster",
-                "metadata": {**metadata, "annotations": annotations},
+                "metadata": {**metadata, "annotations": annotations, "labels": {"called": name}},
                 "spec": {},
                 "status": {"phase": "Provisioned"},
             },
         )
 
-    async def namespace(self, name: str, quota: dict[str, str] | None = None, slice_: str = SEED) -> None:
-        """A namespace with a slice, and maybe with a quota."""
-        await self.meta.make(resources.NAMESPACES, name, metadata={"annotations": {SLICE: slice_}})
+    async def namespace(self, name: str, quota: dict[str, str] | None = None, slice_: str = SEED, **words: str) -> None:
+        """A namespace with a slice, and maybe with a quota; `words` are other annotations of the scheduler."""
+        annotations = {SLICE: slice_} | {f"{SCHEDULER}/{word}": text for word, text in words.items()}
+        await self.meta.make(resources.NAMESPACES, name, metadata={"annotations": annotations})
         if quota:
             await self.quota(name, **quota)
         await self.meta.there(resources.SERVICE_ACCOUNTS, "default", name, within=WITHIN)  # pods need it
@@ -109,6 +113,23 @@ class Pool:
             return dict(json.loads(found.annotations[PLACEMENTS]))
 
         return await eventually(look, within=WITHIN)
+
+    async def empty(self) -> None:
+        """Wait until no namespace has slices."""
+
+        async def look() -> bool:
+            page = await self.meta.client.list(resources.NAMESPACES)
+            held = [one.name for one in page.items if PLACEMENTS in one.annotations]
+            assert not held, f"{held} have slices"
+            return True
+
+        await eventually(look, within=WITHIN)
+
+    async def again(self, *flags: str) -> None:
+        """Begin anew, with other flags, when nobody has slices."""
+        await self.empty()
+        await self.stop()
+        await self.start(*flags)
 
     async def edit(self, namespace: str, placements: dict[str, int] | None) -> None:
         """Write placements by hand."""
@@ -156,22 +177,22 @@ class Pool:
 
     def _assert_running(self) -> None:
         if self.program is not None and self.program.has_ended:
-            raise Refused(f"vc-scheduler does not run: {self.log.read_text()[-4000:]}")
+            pytest.fail(f"vc-scheduler does not run: {self.log.read_text()[-4000:]}")
 
 
-async def announce(meta: Side) -> None:
-    """The VirtualCluster of a tenant whose control plane is the meta cluster."""
-    config = base64.b64encode(meta.cluster.kubeconfig.read_bytes()).decode()
+async def announce(meta: Side, name: str = "blue", tenant: Side | None = None) -> None:
+    """The VirtualCluster of a tenant whose control plane is the meta cluster, unless it is another."""
+    config = base64.b64encode((tenant or meta).cluster.kubeconfig.read_bytes()).decode()
     made = await meta.make(
         api.VIRTUAL_CLUSTERS,
-        "blue",
+        name,
         "default",
         metadata={"annotations": {"tenancy.x-k8s.io/admin-kubeconfig": config}},
         spec={"clusterVersionName": "any"},
     )
     key = api.root_namespace(Object.of(made).key, made["metadata"]["uid"])
     status = {"status": {"phase": "Running", "clusterNamespace": key}}
-    await meta.client.patch(api.VIRTUAL_CLUSTERS, "blue", status, namespace="default", subresource="status")
+    await meta.client.patch(api.VIRTUAL_CLUSTERS, name, status, namespace="default", subresource="status")
 
 
 def bound(obj: Object, node: str) -> Object:

@@ -55,7 +55,19 @@ async def pool(shared_pool, request):
 @pytest.fixture
 async def namespace(pool):
     """The name of a namespace that a test may make; it is deleted afterwards."""
+    async with _deleted(pool) as name:
+        yield name
+
+
+@pytest.fixture
+async def another(pool):
+    """The name of another one."""
+    async with _deleted(pool) as name:
+        yield name
+
+
+@contextlib.asynccontextmanager
+async def _deleted(pool):
     name = fresh_name()
     yield name
-    with contextlib.suppress(Exception):
-        await pool.meta.kubectl("delete", "namespace", name, "--wait=false")
+    await pool.meta.kubectl("delete", "namespace", name, "--wait=false", "--ignore-not-found")

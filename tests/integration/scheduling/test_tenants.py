@@ -1,0 +1,82 @@
+"""Two tenants of one pool, each with a control plane of its own."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from hansa.local import ClusterSpec
+from hansa.scheduling.pooling.uppers import QUOTAS
+from hansa.tenancy import api
+from pool_league import announce
+from programs import Kubectl
+from tenant_league import Side
+
+ONE_CPU = '{"cpu":"1"}'  # each super cluster has 4
+
+
+@pytest.fixture(scope="module")
+async def green(fleet, kubectl):
+    """The control plane of another tenant."""
+    [cluster] = await fleet.up([ClusterSpec("scheduled-green", scheduler=False, lift_limits=True)])
+    async with cluster.client("hansa-test") as client:
+        yield Side(cluster, Kubectl(kubectl, cluster.kubeconfig), client)
+    await fleet.down([cluster.name])
+
+
+@pytest.fixture
+async def other(pool, green):
+    """The pool as this tenant sees it."""
+    await announce(pool.meta, "green", green)
+    yield replace(pool, meta=green)
+    await pool.meta.client.delete(api.VIRTUAL_CLUSTERS, "green", namespace="default")
+
+
+async def test_of_two_tenants_that_want_the_last_slice_one_gets_it_and_the_other_when_there_is_room(
+    pool, other, namespace, another
+):
+    await pool.empty()
+    await pool.namespace(another, {"cpu": "7"}, slice_=ONE_CPU)
+    await pool.placed_somehow(another)
+    tenants = [pool, other]
+    for tenant in tenants:
+        await tenant.namespace(namespace, slice_=ONE_CPU)
+    await asyncio.gather(*(tenant.quota(namespace, cpu="1") for tenant in tenants))
+    done, waiting = await asyncio.wait(
+        [asyncio.create_task(tenant.placed_somehow(namespace), name=tenant.meta.name) for tenant in tenants],
+        return_when=asyncio.FIRST_COMPLETED,
+    )
+    [winner], [loser] = (
+        [tenant for tenant in tenants if tenant.meta.name in {task.get_name() for task in tasks}]
+        for tasks in (done, waiting)
+    )
+    told = "1 slice waits for room (1 CPU): r1 has 0 CPU left of 1 CPU for a slice; r2 has 0 CPU left"
+    assert (await loser.condition(namespace, "WaitsForRoom"))["message"].startswith(told)
+    assert (await loser.meta.event("WaitsForRoom", namespace))["message"].startswith(told)
+    await loser.placed(namespace, {})
+    await winner.meta.client.delete(QUOTAS, "all", namespace=namespace)
+    await asyncio.gather(*waiting)
+    await winner.placed(namespace, {})
+
+
+async def test_what_a_tenant_held_is_free_when_it_is_gone(pool, other, namespace):
+    await pool.empty()
+    await other.namespace(namespace, {"cpu": "8"}, slice_=ONE_CPU)
+    await other.placed(namespace, {"r1": 4, "r2": 4})
+    await pool.namespace(namespace, {"cpu": "2"}, slice_=ONE_CPU)
+    await pool.condition(namespace, "WaitsForRoom")
+    await pool.meta.client.delete(api.VIRTUAL_CLUSTERS, "green", namespace="default")
+    await pool.placed(namespace, {"r1": 1, "r2": 1})
+    await announce(pool.meta, "green", other.meta)
+
+
+async def test_a_tenant_that_does_not_answer_keeps_its_slices(pool, other, namespace):
+    await pool.empty()
+    await other.namespace(namespace, {"cpu": "6"}, slice_=ONE_CPU)
+    await other.placed(namespace, {"r1": 3, "r2": 3})
+    offset = pool.log.stat().st_size
+    with other.meta.frozen():
+        await pool.says("a cluster cannot be reached", after=offset)
+        await pool.namespace(namespace, {"cpu": "4"}, slice_=ONE_CPU)
+        await pool.placed(namespace, {"r1": 1, "r2": 1})
+        await pool.condition(namespace, "WaitsForRoom")
