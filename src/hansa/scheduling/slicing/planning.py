@@ -72,7 +72,8 @@ class _Seat:
         used = wish.used.get(cluster, {})
         self.had = slices.recut(had, base.slice, wish.slice)
         self.busy = slices.share(used, base.slice, had) if had else Fraction(0)
-        self.most = _most(member, self.had, pool.room(cluster, wish.slice), is_same_size=base.slice == wish.slice)
+        is_ours = wish.planned is not None and base.slice == wish.slice
+        self.most = _most(member, self.had, pool.room(cluster, wish.slice), is_ours=is_ours)
         may_go = wish.may_evict or member.state in (State.LEAVING, State.LOST)
         self.least = 0 if may_go else min(slices.needed(used, wish.slice), max(self.most, ceil(self.had)))
         self.slices = self.least
@@ -87,8 +88,9 @@ class _Seat:
         return (self.is_leaving, -gain, -self.busy if gain else Fraction(0), policy.order(candidate, rest))
 
 
-def _most(member: Member, had: Fraction, room: int, *, is_same_size: bool) -> int:
-    held = int(had) if is_same_size else 0  # a cluster that shrank keeps what it has: its hosts are its own business
+def _most(member: Member, had: Fraction, room: int, *, is_ours: bool) -> int:
+    """How many slices there may be. What we gave stays, also where room shrank: hosts are the cluster's own business."""
+    held = int(had) if is_ours else 0
     match member.state:
         case State.OPEN:
             return max(room, held)

@@ -214,6 +214,12 @@ def test_placements_that_were_there_before_any_plan_are_kept():
     assert placed(a_wish(3, standing={"r1": 2, "gone": 1}), pool) == {"r1": 2, "r2": 1}
 
 
+def test_placements_that_nobody_planned_get_no_more_than_there_is():
+    full = a_pool(r1=2, r2=9).with_holding("t/other", Holding({"r1": 2}, SLICE))
+    assert placed(a_wish(2, standing={"r1": 2}), full) == {"r2": 2}
+    assert placed(a_wish(2, standing={"r1": 2}, used={"r1": 1}), full) == {"r1": 1, "r2": 1}, "pods run there"
+
+
 def test_a_quota_that_was_edited_while_nobody_looked_converges():
     edited = a_wish(3, had={"r1": 1, "r2": 1})
     first = plan(edited, a_pool(r1=9, r2=9))
