@@ -89,7 +89,7 @@ class _Seat:
 
 
 def _most(member: Member, had: Fraction, room: int, *, is_ours: bool) -> int:
-    """How many slices there may be. What we gave stays, also where room shrank: hosts are the cluster's own business."""
+    """How many slices there may be. What we gave stays, also where room shrank: hosts are a cluster's own business."""
     held = int(had) if is_ours else 0
     match member.state:
         case State.OPEN:
