@@ -71,6 +71,10 @@ class References:
         """What has to be there above before this object is made below."""
         return self._parts.get(Name(resource, place), _NOTHING).awaited
 
+    def readers(self, name: Name) -> Iterator[Name]:
+        """Who must find under this name what is there above, or nothing. It takes a look at all."""
+        return (one for one, part in self._parts.items() if name in part.awaited or name in part.kept_free)
+
     def is_kept_free(self, name: Name) -> bool:
         """Whether somebody below must find nothing under this name if it is not there above."""
         return name in self._kept_free

@@ -173,6 +173,7 @@ class View:
             intents=intents,
             waits_for={} if upper is None or upper.is_leaving or lacks else self._missing(key, lowers),
             lacks=lacks,
+            in_use=frozenset() if upper is not None else frozenset(c for c in lowers if self._is_in_use(key, c)),
             patience=absence.patience(upper, self._clock) if upper is not None and lacks else 0.0,
             lingers=self._lingering.left(key, lowers, wanted, seconds) if seconds else {},
             settled=frozenset() if upper is None else self._unchanged(key, upper, lowers),
@@ -254,6 +255,13 @@ class View:
                 self._waiting.put(key, until=needed)
                 return absence.sentence(needed)
         return ""
+
+    def _is_in_use(self, key: Key, cluster: str) -> bool:
+        """Whether something in a lower cluster reads the copy of this object, which is not there above any more."""
+        name = Name(key.resource, Place(key.namespace, key.name))
+        if cluster not in self.references.users(*name):
+            return False
+        return any(self.lower(self.key(reader), cluster) is not None for reader in self.references.readers(name))
 
     def _is_crowded(self, resource: Resource, cluster: str) -> bool:
         if self.mode.rules[resource].queues is None:

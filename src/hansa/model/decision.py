@@ -109,7 +109,9 @@ def _missing(view: _View, upper: Object, cluster: str, grade: Grade) -> Iterator
 def _present(view: _View, lower: Object, cluster: str, grade: Grade | None) -> Iterator[Action]:
     """What to do about a lower object of ours."""
     upper, lifecycle = view.upper, view.lifecycle
-    if upper is not None and upper.is_leaving and _owes_result(view, upper, lower, cluster):
+    if upper is None and cluster in view.pair.in_use:
+        yield Wait(f"others in {cluster} read it yet")
+    elif upper is not None and upper.is_leaving and _owes_result(view, upper, lower, cluster):
         yield Wait(f"what came of it in {cluster} has to be told first")
     elif upper is not None and upper.is_leaving and lifecycle.leaves_last:
         yield Wait(f"{cluster} keeps it until it is gone")

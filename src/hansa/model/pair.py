@@ -90,6 +90,7 @@ class Pair:
     `links` leads to every lower cluster that can be meant; `lowers` has an entry for each that an intent names and for
     each that has an object of that name. `waits_for` tells what must be in a cluster before this object, in words.
     `lacks` tells what is not there above and must be, in words; it is told after `patience` seconds, as it often comes.
+    `in_use` names the clusters where others read the copy, which then outlives the upper object: its name stays ours.
     `lingers` tells for how many seconds a copy that is not needed any more may stay in a cluster yet.
     `settled` names the clusters whose object was found to follow the upper one and did not change since, nor did that
     (compare `content` of both): what it should look like is not computed again.
@@ -103,6 +104,7 @@ class Pair:
     waits_for: Mapping[str, str] = field(default_factory=dict)
     lacks: str = ""
     patience: float = 0.0
+    in_use: frozenset[str] = frozenset()
     lingers: Mapping[str, float] = field(default_factory=dict)
     settled: frozenset[str] = frozenset()
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from hansa.kube import resources
+from hansa.kube import errors, resources
 from tenant_league import pod
 
 MAPS, SECRETS, ACCOUNTS = resources.CONFIG_MAPS, resources.SECRETS, resources.SERVICE_ACCOUNTS
@@ -90,6 +90,20 @@ async def test_an_optional_reference_never_leads_to_a_strangers_object(tenants, 
     await blue.client.delete(PODS, "p", namespace=namespace, grace=0)
     await tenants.super.gone(SECRETS, "x", below)
     assert await tenants.super.look(MAPS, "x", below) is not None
+
+
+async def test_a_name_stays_the_tenants_while_a_pod_reads_what_was_there(tenants, blue, namespace):
+    below = blue.below(namespace)
+    await blue.make(SECRETS, "x", namespace, stringData={"a": "b"})
+    await blue.make(PODS, "p", namespace, **pod(volumes=[{"name": "v", **NAMED[SECRETS]}]))
+    await blue.phase("p", namespace)
+    await blue.client.delete(SECRETS, "x", namespace=namespace)
+    await blue.make(MAPS, "last", namespace)
+    await tenants.super.there(MAPS, "last", below)
+    with pytest.raises(errors.AlreadyExists):
+        await tenants.super.make(SECRETS, "x", below)
+    await blue.client.delete(PODS, "p", namespace=namespace, grace=0)
+    await tenants.super.gone(SECRETS, "x", below)
 
 
 async def test_a_container_that_is_added_later_reaches_no_stranger_either(tenants, blue, namespace, below):

@@ -171,6 +171,26 @@ def test_something_empty_of_ours_keeps_the_name_of_what_may_be_missing_while_it_
     play(scene, mode=reading(Missing.KEPT_FREE))
 
 
+def test_a_copy_stays_while_a_pod_below_reads_it_and_goes_with_the_pod(play):
+    def scene(world):
+        world.put(world.upper, MAPS, lab.config_map("settings"))
+        pod = world.put(world.upper, PODS, lab.pod("p", "vn", config_map="settings"))
+        world.put(world.lower, MAPS, world.decide(MAP)[1][0].obj)
+        made = world.decide(POD)[1][0].obj
+        world.upper.stores[MAPS].apply(watching.Deleted(world.upper.stores[MAPS].get(MAP_PLACE)))
+        [action] = world.decide(MAP)[1]
+        assert isinstance(action, plan.Delete), "the pod is not below yet, and waits"
+        world.put(world.lower, PODS, made)
+        assert world.decide(MAP)[1] == (plan.Wait("others in low read it yet"),)
+        world.upper.stores[PODS].apply(watching.Deleted(pod))
+        world.view.look(Name(PODS, pod.key))
+        assert world.woken[-1] == MAP
+        [action] = world.decide(MAP)[1]
+        assert isinstance(action, plan.Delete)
+
+    play(scene, mode=reading(Missing.AWAITED))
+
+
 def test_a_name_that_a_stranger_has_is_waited_for(play):
     def scene(world):
         world.put(world.lower, MAPS, lab.config_map("settings"))

@@ -273,6 +273,14 @@ def test_what_lacks_something_above_waits_a_moment_and_is_refused_then() -> None
     assert decision.decide(pair, mode).actions[0] == plan.Refuse("a", "no secret")
 
 
+def test_a_copy_that_others_read_outlives_its_upper_object() -> None:
+    key = Key("up", SETTINGS, "shop", "web")
+    for in_use, kind in ((frozenset({"a"}), plan.Wait), (frozenset[str](), plan.Delete)):
+        pair = Pair(key, None, LINKS, {"a": lower(status={})}, in_use=in_use)
+        [action] = decision.decide(pair, Mode("test", RULES)).actions
+        assert isinstance(action, kind)
+
+
 def test_an_object_of_the_same_name_serves_where_the_kind_shares_names() -> None:
     assert decided(upper(), {"a": stranger()}, of=ACCOUNTS) == []
 
