@@ -28,6 +28,7 @@ from hansa.scheduling.slicing import pool
 from hansa.tenancy import api, installing
 from hansa.tenancy.fence_keeping import AgentNotes, FenceKeeper, Keeping
 from hansa.tenancy.members import Members, Tenancy
+from hansa.tenancy.reports import Reports
 from hansa.tenancy.telling import Telling
 
 log = logging.getLogger(__name__)
@@ -47,6 +48,7 @@ class Settings:
     is_installed: bool = True
     metrics_address: str = ""
     election_namespace: str = ""
+    report_namespace: str = "kube-system"  # of the meta cluster, where syncers say which super clusters they reach
 
 
 async def run(settings: Settings) -> None:
@@ -84,26 +86,43 @@ async def run(settings: Settings) -> None:
             supervisor=supervisor,
             **program.given(),
         )
-        recorder = _recorder(program, meta)
-        keeper = FenceKeeper(
-            Keeping(f"hansa-{COMPONENT}", settings.lost_after, settings.fence_grace),
-            meta.identify,
-            tell=AgentNotes(client, clusters, members.cluster, recorder=recorder).tell,
-            clock=program.clock,
-            metrics=program.metrics,
-        )
         manager = program.manager
-        manager.serve(Part("events", recorder.run, recorder.drain))
         manager.work(Part("pool", members.run, members.drain))
         manager.work(Part("landscape", landscape.run))
-        # Standing by it must not renew: who leads may have lost a super cluster that this process reaches.
-        fences = functools.partial(tending.tend, lambda: supers.clusters, keeper.keep, supers, supervisor=supervisor)
-        manager.work(Part("fences", fences))
         manager.work(Part("tenants", following.run))
         manager.work(Part("scheduler", scheduler.run, scheduler.drain, ready=scheduler.ready))
+        recorder = _recorder(program, meta)
+        manager.serve(Part("events", recorder.run, recorder.drain))
+        notes = AgentNotes(client, clusters, members.cluster, recorder=recorder)
+        # Standing by it must not renew: who leads may have lost a super cluster that this process reaches.
+        manager.work(Part("fences", functools.partial(_keep_fences, settings, program, meta, supers, notes)))
+        manager.work(Part("reports", functools.partial(_hear_reports, settings, program, meta, supers, landscape)))
         if settings.metrics_address:
             program.serve_health(settings.metrics_address)
         await manager.run(*_election(settings, meta, program))
+
+
+async def _keep_fences(
+    settings: Settings, program: Program, meta: Cluster, supers: Registry, notes: AgentNotes
+) -> None:
+    """Renew the fences of super clusters, and write down where agents look at them."""
+    keeper = FenceKeeper(
+        Keeping(f"hansa-{COMPONENT}", settings.lost_after, settings.fence_grace),
+        meta.identify,
+        tell=notes.tell,
+        clock=program.clock,
+        metrics=program.metrics,
+    )
+    await tending.tend(lambda: supers.clusters, keeper.keep, supers, supervisor=program.manager.supervisor)
+
+
+async def _hear_reports(
+    settings: Settings, program: Program, meta: Cluster, supers: Registry, landscape: Landscape
+) -> None:
+    """Give up no super cluster that a syncer reaches."""
+    where = settings.report_namespace
+    reports = Reports(meta, where, clusters=lambda: supers.clusters, vouch=landscape.vouch, clock=program.clock)
+    await reports.run()
 
 
 class _Tenants:

@@ -26,6 +26,7 @@ from hansa.tenancy import api, cluster_id, installing
 from hansa.tenancy.fence_keeping import FenceKeeper, Keeping
 from hansa.tenancy.members import Members
 from hansa.tenancy.purging import Purging
+from hansa.tenancy.reports import Reporter
 from hansa.tenancy.service_reach import ServiceReach
 from hansa.tenancy.supers import NEVER, Supers
 from hansa.tenancy.telling import Telling
@@ -53,6 +54,7 @@ class Settings:
     is_installed: bool = True
     metrics_address: str = ""
     election_namespace: str = ""
+    report_namespace: str = "kube-system"  # of the meta cluster, where it says which super clusters it reaches
 
 
 async def run(settings: Settings) -> None:
@@ -150,11 +152,12 @@ class _Parts:
         await members.run()
 
     async def keep_fences(self) -> None:
-        """Renew the fences of super clusters, while the meta cluster says what belongs there."""
+        """Renew the fences of super clusters, while the meta cluster takes the report."""
+        holder = f"hansa-{COMPONENT}"
         keeper = FenceKeeper(
-            Keeping(f"hansa-{COMPONENT}", self.settings.lost_after, self.settings.fence_grace),
+            Keeping(holder, self.settings.lost_after, self.settings.fence_grace),
             self.meta.identify,
-            may_renew=lambda: self.meta.health.is_reachable,
+            report=Reporter(self.meta.client, holder, self.settings.report_namespace, self.program.clock).report,
             clock=self.program.clock,
             metrics=self.program.metrics,
         )

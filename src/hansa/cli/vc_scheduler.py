@@ -62,7 +62,11 @@ def add_to(commands: Any) -> None:
     parser.add_argument("--metrics-addr", default="", metavar="HOST:PORT", help="serve /metrics, /healthz and /readyz")
     parser.add_argument("--leader-elect", action="store_true", help="work only while no other process does")
     parser.add_argument(
-        "--leader-elect-namespace", "--leader-elect-resource-namespace", default="kube-system", metavar="NAMESPACE"
+        "--leader-elect-namespace",
+        "--leader-elect-resource-namespace",
+        default="kube-system",
+        metavar="NAMESPACE",
+        help="of elections, and of what syncers report (default %(default)s)",
     )
     unused = parser.add_argument_group("accepted and not used", "Words of upstream that need not be said here.")
     for flag in UNUSED:
@@ -93,4 +97,5 @@ def read(arguments: argparse.Namespace) -> Settings:
         is_installed=not arguments.no_install,
         metrics_address=arguments.metrics_addr,
         election_namespace=arguments.leader_elect_namespace if arguments.leader_elect else "",
+        report_namespace=arguments.leader_elect_namespace,
     )

@@ -53,7 +53,11 @@ def add_to(commands: Any) -> None:
         "--leader-elect", nargs="?", type=_flag, const=True, default=False, help="work only while no other process does"
     )
     parser.add_argument(
-        "--leader-elect-namespace", "--leader-elect-resource-namespace", default="kube-system", metavar="NAMESPACE"
+        "--leader-elect-namespace",
+        "--leader-elect-resource-namespace",
+        default="kube-system",
+        metavar="NAMESPACE",
+        help="of elections, and of what syncers report (default %(default)s)",
     )
     unused = parser.add_argument_group("accepted and not used", "Words of upstream that need not be said here.")
     for flag in UNUSED:
@@ -142,6 +146,7 @@ def read(arguments: argparse.Namespace) -> Settings:
         name=arguments.syncer_name,
         metrics_address=arguments.metrics_addr,
         election_namespace=arguments.leader_elect_namespace if arguments.leader_elect else "",
+        report_namespace=arguments.leader_elect_namespace,
     )
 
 

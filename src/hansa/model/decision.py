@@ -58,7 +58,7 @@ class _View:
         self.is_finished = upper is not None and rule.lifecycle.is_finished(upper)
         self.placed: Mapping[str, Grade] = {} if isinstance(pair.intents, Unknown) else pair.intents
         self.wanted = {} if upper is None or upper.is_leaving else _strongest(self.placed)
-        self.sides = {c: _standing(pair, c, upper, rule) for c in sorted(pair.lowers.keys() | self.placed.keys())}
+        self.sides = {c: _standing(pair, c, upper) for c in sorted(pair.lowers.keys() | self.placed.keys())}
 
     def is_over(self, lower: Object) -> bool:
         """Somebody else ended the upper object: its lower one must not go on, and cannot bring it back."""
@@ -245,15 +245,14 @@ def _strongest(intents: Mapping[str, Grade]) -> Mapping[str, Grade]:
     return {cluster: grade for cluster, grade in intents.items() if grade is best and grade is not Grade.PAST}
 
 
-def _standing(pair: Pair, cluster: str, upper: Object | None, rule: Rule) -> _Standing:
+def _standing(pair: Pair, cluster: str, upper: Object | None) -> _Standing:
     side, link = pair.lowers.get(cluster), pair.links.get(cluster)
     if link is None:
         return _Standing.UNSEEN
     if isinstance(side, Unknown):
         # A cluster that nobody meant matters while it cannot be seen only if a copy was there.
         is_meant = not isinstance(pair.intents, Unknown) and cluster in pair.intents
-        count = {_Standing.OURS, _Standing.FORMER} if rule.lifecycle.recalls_former else {_Standing.OURS}
-        was_there = side.last is not None and _whose(side.last, pair.key, link, upper) in count
+        was_there = side.last is not None and _whose(side.last, pair.key, link, upper) is _Standing.OURS
         return _Standing.UNSEEN if is_meant or was_there else _Standing.ABSENT
     return _Standing.ABSENT if side is None else _whose(side, pair.key, link, upper)
 

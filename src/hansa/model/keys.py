@@ -61,7 +61,8 @@ CONTROLLED = "tenancy.x-k8s.io/controlled"  # label, "true" on what the manager 
 CLUSTER_IP = "tenancy.x-k8s.io/clusterIP"  # annotation of a super Service: the address above
 SUPER_CLUSTER_IP = "transparency.tenancy.x-k8s.io/clusterIP"  # annotation of a tenant's Service: the address below
 NODE_PORTS = "tenancy.x-k8s.io/nodePorts"  # annotation of a super Service: the node ports that it was asked to have
-SUPER_NODE_PORTS = "transparency.tenancy.x-k8s.io/nodePorts"  # of a tenant's Service: those below, if others were asked
+# Of a tenant's Service: those below, if others were asked for; in a pool with a dot and the id of a super cluster.
+SUPER_NODE_PORTS = "transparency.tenancy.x-k8s.io/nodePorts"
 TOKEN_NAME = "tenancy.x-k8s.io/secret.name"  # noqa: S105 - annotation of a copied token: its name above
 TOKEN_UID = "tenancy.x-k8s.io/secret.UID"  # noqa: S105 - label of a copied token: its uid above
 TENANT_NODE = "tenancy.x-k8s.io/virtualnode"  # label, "true" on a tenant's virtual nodes
@@ -97,5 +98,6 @@ PLANNED = "hansa.dev/planned"  # of a namespace: what was planned last, by which
 HEADROOM = "hansa.dev/headroom"  # annotation of a super cluster's Cluster: what of it is kept free
 FENCE_GRACE = "hansa.dev/fence-grace"  # of a fence: seconds from its end until what is there begins elsewhere
 FENCE_SEEN = "hansa.dev/fence-seen"  # of a fence: the renewal that the agent there sees, and for how many seconds
+REACHES = "hansa.dev/reaches"  # label of a report: the super cluster that somebody reaches
 AGENT = "hansa.dev/agent"  # of a super cluster's Cluster, "true": an agent there ends its pods when it is cut off
 LEAVING = "hansa.dev/leaving"  # annotation of a super cluster's Cluster, "true": what is there goes elsewhere

@@ -32,8 +32,6 @@ class Lifecycle:
 
     # Two lower objects of one upper one must never be: the next is made when the one before is gone.
     lives_once: bool = False
-    # A copy of a former life counts, too, while it cannot be seen: somebody takes out clusters that stay away.
-    recalls_former: bool = False
     # The upper object ends when its lower one does, so that whoever made it makes another.
     ends_with_lower: bool = False
     # The upper object, once placed, leaves when we say that its lower ones are gone: we are its kubelet.

@@ -39,8 +39,7 @@ def _pooled(rule: Rule, pool: Pool) -> Rule:
             where = replace(rule, placement=pooling.of_namespace, lifecycle=lingering)
             changed = replace(where, references=pooling.needs_of_namespace, needed_at=pooling.placed)
         case resources.PODS:
-            life = replace(rule.lifecycle, recalls_former=True)
-            where = replace(rule, placement=pooling.of_pod, goes_with_namespace=True, lifecycle=life)
+            where = replace(rule, placement=pooling.of_pod, goes_with_namespace=True)
             changed = replace(where, references=pooling.needs_of_pod, handed_over=pooling.handed_over)
         case resources.PERSISTENT_VOLUME_CLAIMS:
             # A claim in every super cluster would get a volume in each; the one that its pod fills has to stay.
@@ -48,7 +47,7 @@ def _pooled(rule: Rule, pool: Pool) -> Rule:
             changed = replace(where, up_patches=pooling.claim_told, all_tell=True)
         case resources.SERVICES:
             down = (*rule.down, pooling.unselecting) if pool.are_networks_joined else rule.down
-            changed = replace(anywhere, down=down, up_patches=pooling.balancers_told, all_tell=True)
+            changed = replace(anywhere, down=down, up_patches=pooling.service_told, all_tell=True)
         case resources.INGRESSES:
             changed = replace(anywhere, up_patches=pooling.balancers_told, all_tell=True)
         case resources.ENDPOINT_SLICES:

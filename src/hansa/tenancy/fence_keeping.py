@@ -35,24 +35,28 @@ class Keeping:
     grace: float
 
 
+async def _no_report(_cluster: str) -> None:
+    pass
+
+
 async def _nobody(_cluster: str, _has_agent: bool) -> None:
     pass
 
 
 class FenceKeeper:
-    """Renews while a cluster answers and `may_renew` says so; `tell` hears each time whether an agent looks."""
+    """Renews while a cluster answers, after `report` said so to others; `tell` hears whether an agent looks."""
 
     def __init__(
         self,
         keeping: Keeping,
         meta: Callable[[], Awaitable[str]],
         *,
-        may_renew: Callable[[], bool] = lambda: True,
+        report: Callable[[str], Awaitable[None]] = _no_report,
         tell: Callable[[str, bool], Awaitable[None]] = _nobody,
         clock: clock.Clock,
         metrics: metrics.Registry,
     ) -> None:
-        self._keeping, self._meta, self._may_renew, self._tell, self._clock = keeping, meta, may_renew, tell, clock
+        self._keeping, self._meta, self._report, self._tell, self._clock = keeping, meta, report, tell, clock
         self._answers: dict[str, str] = {}  # the last one of each cluster
         self._renewals = metrics.counter(
             "hansa_fence_renewals_total", "Renewals of super clusters' fences, by answer.", labels=["cluster", "answer"]
@@ -67,7 +71,7 @@ class FenceKeeper:
             while True:
                 changed.clear()
                 # Of a cluster that does not answer nobody can say when a renewal arrives, if it does.
-                if not cluster.health.trouble and self._may_renew():
+                if not cluster.health.trouble:
                     await self._renew(cluster, meta, agent)
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(self._keeping.lost_after / fence.RENEWALS):
@@ -79,6 +83,7 @@ class FenceKeeper:
         answer = "ok"
         try:
             async with asyncio.timeout(self._keeping.lost_after / fence.RENEWALS):
+                await self._report(cluster.name)  # first: who gives a cluster up must not know less than its fence
                 lease = await self._write(cluster.client, meta)
         except (errors.ApiError, TimeoutError) as error:
             answer = type(error).__name__

@@ -96,6 +96,9 @@ class Leaving:
         for resource, name, where in gone:
             with contextlib.suppress(errors.NotFound):
                 await self.meta.delete(resource, name, namespace=where)
+        for report in (await self.meta.list(resources.LEASES, labels=f"{keys.REACHES}={id_}")).items:
+            with contextlib.suppress(errors.NotFound):
+                await self.meta.delete(resources.LEASES, report.name, namespace=report.namespace, uid=report.uid)
         self.tell(f"{id_} has left the pool")
 
 

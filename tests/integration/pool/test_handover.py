@@ -52,6 +52,8 @@ async def test_a_copy_begins_when_the_former_clusters_syncer_says_that_it_has_no
     await lab.namespace(namespace, "r1", "r2")
     await lab.pod(namespace, "moves", "r1", **NOWHERE)
     await r1.there(resources.PODS, "moves", below)
+    for name in ("r1", "r2"):
+        await lab.meta.there(resources.LEASES, f"hansa-reaches-{name}", "kube-system")
     await kill(lab, "r1")
     await move(lab, namespace, "moves", away="r1", to="r2")
     await lab.pod(namespace, "later", "r2")

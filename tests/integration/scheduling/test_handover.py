@@ -1,8 +1,13 @@
 """A pod that is sent elsewhere bears a mark of the cluster that may have a copy yet, until that has none or is lost."""
 
+import asyncio
+
 import pytest
 
+from eventually import eventually
 from hansa.kube import resources
+from hansa.runtime import clock
+from hansa.tenancy.reports import Reporter
 
 pytestmark = pytest.mark.timeout(400)  # the first one begins with three clusters, maybe on a busy machine
 MARK = "tenancy.x-k8s.io/moved-from.r2"
@@ -26,3 +31,22 @@ async def test_a_pod_that_moves_bears_a_mark_until_its_former_cluster_is_lost(po
 
 def _is_unmarked(found):
     return MARK not in found["metadata"]["annotations"]
+
+
+async def test_a_cluster_that_a_syncer_reports_to_reach_is_not_lost(pool, namespace):
+    await pool.namespace(namespace, {"cpu": "200m", "memory": "200Mi"})
+    await pool.placed(namespace, {"r1": 1, "r2": 1})
+    offset = pool.log.stat().st_size
+    reporter = Reporter(pool.meta.client, "test", "kube-system", clock.SystemClock())
+    began = asyncio.get_running_loop().time()
+
+    async def is_reported_for_long():
+        await reporter.report("r2")
+        return asyncio.get_running_loop().time() - began > 20  # the scheduler's own patience is 4 s
+
+    with pool.supers["r2"].frozen():
+        await eventually(is_reported_for_long, every=0.5)
+        await pool.says("a cluster cannot be reached", after=offset)
+        await pool.placed(namespace, {"r1": 1, "r2": 1})
+        assert " is=lost" not in pool.log.read_bytes()[offset:].decode()
+        await pool.placed(namespace, {"r1": 2})

@@ -198,14 +198,6 @@ def test_the_next_life_begins_when_the_one_before_is_over_or_was_of_another_obje
     assert decided(upper(), {"b": Unknown("no answer")}) == ["create in a"]
 
 
-def test_a_former_life_that_cannot_be_seen_counts_where_somebody_takes_such_clusters_out() -> None:
-    life = replace(lifecycle.POD, recalls_former=True)
-    careful = Mode(name="test", rules={resources.PODS: replace(RULES[resources.PODS], lifecycle=life)})
-    for last, lines in ((lower("u0"), ["wait", "wait"]), (stranger(), ["create in a"]), (None, ["create in a"])):
-        pair = Pair(Key("up", resources.PODS, "shop", "web"), upper(), LINKS, {"b": Unknown("no answer", last)}, HERE)
-        assert [_line(action) for action in decision.decide(pair, careful).actions] == lines
-
-
 @pytest.mark.parametrize(
     ("below", "lines"),
     [

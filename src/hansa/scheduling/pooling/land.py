@@ -6,8 +6,10 @@ Its nodes and pods come from the cluster's caches; each change is followed, noth
 import asyncio
 import contextlib
 import functools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Final
 
 from hansa.control import table
 from hansa.control.informer import Scope
@@ -42,6 +44,9 @@ class Patience:
         return self.lost_after + (self.fence_grace if facts.has_agent else 0.0)
 
 
+_AWAY: Final = (State.CLOSED, "cannot be reached")
+
+
 class Land:
     """Watches one cluster from `open` to `close`; `notify` is told when there may be more or less room.
 
@@ -58,6 +63,7 @@ class Land:
         self._view = View(cluster.name)
         self._capacity = capacity.Capacity(lambda pod: keys.UPPER in pod.labels)
         self._away_since: float | None = clock.now()
+        self._vouched = -math.inf  # when somebody else reached it
         self._timer: asyncio.TimerHandle | None = None
         self._stack = contextlib.AsyncExitStack()
 
@@ -97,11 +103,10 @@ class Land:
     @property
     def state(self) -> tuple[State, str]:
         """What may happen to the slices there, and why."""
-        away, most = 0.0 if self._away_since is None else self._clock.now() - self._away_since, self._most
-        if away >= most:
-            return State.LOST, f"cannot be reached for {most:g} s and longer"
         if self._away_since is not None:
-            return State.CLOSED, "cannot be reached"
+            most = self._patience.of(self.facts)
+            is_lost = self._away >= most
+            return (State.LOST, f"cannot be reached for {most:g} s and longer") if is_lost else _AWAY
         if not self.is_known:
             return State.CLOSED, "is not known yet"
         return (State.LEAVING, "is leaving the pool") if self.facts.is_leaving else (State.OPEN, "")
@@ -138,6 +143,14 @@ class Land:
                 self._set_timer()
             self._notify()
 
+    def vouch(self) -> None:
+        """Somebody else reaches it, who removes copies of what is moved: it is not lost, although we don't see it."""
+        was_lost, self._vouched = self.state[0] is State.LOST, self._clock.now()
+        if self._away_since is not None:
+            self._set_timer()
+        if was_lost:
+            self._notify()
+
     def _node_changed(self, key: objects.Key) -> None:
         node = self._nodes.get(key)
         self._view = self._view.without_node(key.name) if node is None else self._view.with_node(node)
@@ -163,14 +176,15 @@ class Land:
         self._notify()
 
     @property
-    def _most(self) -> float:
-        return self._patience.of(self.facts)
+    def _away(self) -> float:
+        """For how many seconds nobody reaches it."""
+        return 0.0 if self._away_since is None else self._clock.now() - max(self._away_since, self._vouched)
 
     def _set_timer(self) -> None:
         """Look again when it is away for too long."""
         self._cancel_timer()
-        away = 0.0 if self._away_since is None else self._clock.now() - self._away_since
-        self._timer = asyncio.get_running_loop().call_later(max(0.0, self._most - away), self._notify)
+        rest = max(0.0, self._patience.of(self.facts) - self._away)
+        self._timer = asyncio.get_running_loop().call_later(rest, self._notify)
 
     def _cancel_timer(self) -> None:
         if self._timer is not None:

@@ -55,6 +55,11 @@ class Landscape:
         if (land := self._lands.get(name)) is not None:
             land.learn(facts)
 
+    def vouch(self, name: str) -> None:
+        """Somebody else reaches a cluster."""
+        if (land := self._lands.get(name)) is not None:
+            land.vouch()
+
     def listen(self, notify: Callable[[str], None]) -> Callable[[], None]:
         """Tell `notify` which cluster may have more or less room than before. The answer ends it."""
         return self._listeners.add(notify)
