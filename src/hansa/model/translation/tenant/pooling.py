@@ -18,7 +18,7 @@ from hansa.model.placement import Facts, Intents
 from hansa.model.references import Reference
 from hansa.model.translation import services as any_services
 from hansa.model.translation import storage
-from hansa.model.translation.tenant import pod, services, settings
+from hansa.model.translation.tenant import allotments, pod, services, settings
 from hansa.model.translation.tenant.pod import resolving, variables
 
 Spec = dict[str, Any]
@@ -118,6 +118,21 @@ def claim_told(upper: Object, lower: Object, link: Link) -> Iterable[Part]:
     """What comes back of a claim: from the super cluster that has its volume."""
     if lower.spec.get("volumeName") == upper.spec.get("volumeName"):
         yield from storage.claim_told(upper, lower, link)
+
+
+def service_told(upper: Object, lower: Object, link: Link) -> Iterator[Part]:
+    """The addresses of balancers, and node ports: each super cluster may have chosen others, and notes them."""
+    yield from balancers_told(upper, lower, link)
+    above, below = allotments.node_ports(upper.spec), allotments.node_ports(lower.spec)
+    if lower.annotations.get(keys.NODE_PORTS, "") != above:
+        return  # those above are still to be asked for
+    here, homes, prefix = settings.of(link).super_cluster, _homes(upper, link), f"{keys.SUPER_NODE_PORTS}."
+    noted = {key: text for key, text in upper.annotations.items() if key.startswith(prefix)}
+    wanted = {key: text for key, text in noted.items() if key.removeprefix(prefix) in homes - {here}}
+    if below != above:
+        wanted[f"{prefix}{here}"] = below
+    if noted != wanted:
+        yield Part({"metadata": {"annotations": dict.fromkeys(noted) | wanted}})
 
 
 def balancers_told(upper: Object, lower: Object, link: Link) -> Iterator[Part]:

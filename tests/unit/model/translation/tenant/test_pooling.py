@@ -10,7 +10,7 @@ import pytest
 from hansa.kube import resources
 from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
-from hansa.model import naming
+from hansa.model import keys, naming
 from hansa.model.pair import Grade, Key, Unknown
 from hansa.model.placement import Facts, Intents
 from hansa.model.translation.tenant import nodes, reach
@@ -214,3 +214,19 @@ def test_an_annotation_that_somebody_broke_is_put_right_by_its_cluster() -> None
     broken = a_service("web").with_metadata(annotations={"tenancy.x-k8s.io/balancer.r1": "?"})
     service = told(broken, balancer("192.0.2.1"), "r1")
     assert json.loads(service.annotations["tenancy.x-k8s.io/balancer.r1"]) == [{"ip": "192.0.2.1"}]
+
+
+def test_node_ports_that_super_clusters_chose_are_noted_by_each_of_them() -> None:
+    note = "transparency.tenancy.x-k8s.io/nodePorts."
+
+    def given(node_port: int) -> Object:
+        spec = {"ports": [{"port": 80, "nodePort": node_port}]}
+        return a_service("web", **spec).with_metadata(annotations={keys.NODE_PORTS: "80/TCP=30001"})
+
+    service = a_service("web", ports=[{"port": 80, "nodePort": 30001}])
+    assert told(service, given(30001), "r1").annotations == {}
+    service = told(service, given(31111), "r1")
+    service = told(service, given(32222), "r2")
+    assert service.annotations == {f"{note}r1": "80/TCP=31111", f"{note}r2": "80/TCP=32222"}
+    assert told(service, given(30001), "r1").annotations == {f"{note}r2": "80/TCP=32222"}
+    assert told(service, given(31111), "r1", homes='{"r1":1}').annotations == {f"{note}r1": "80/TCP=31111"}
