@@ -34,16 +34,18 @@ class PoolLab:
     def tenant(self) -> Tenant:
         return Tenant(self.meta.cluster, self.meta.kubectl, self.meta.client, self.key)
 
-    async def announce(self) -> None:
-        """A VirtualCluster whose control plane is the meta cluster itself."""
-        config = base64.b64encode(self.meta.cluster.kubeconfig.read_bytes()).decode()
+    async def announce(self, name: str = "blue", side: Side | None = None) -> Tenant:
+        """A VirtualCluster whose control plane is the meta cluster itself, unless it is another."""
+        plane = side or self.meta
+        config = base64.b64encode(plane.cluster.kubeconfig.read_bytes()).decode()
         metadata = {"annotations": {"tenancy.x-k8s.io/admin-kubeconfig": config}}
         made = await self.meta.make(
-            api.VIRTUAL_CLUSTERS, "blue", "default", metadata=metadata, spec={"clusterVersionName": "any"}
+            api.VIRTUAL_CLUSTERS, name, "default", metadata=metadata, spec={"clusterVersionName": "any"}
         )
-        self.key = api.root_namespace(Key("default", "blue"), made["metadata"]["uid"])
-        status = {"status": {"phase": "Running", "clusterNamespace": self.key}}
-        await self.meta.client.patch(api.VIRTUAL_CLUSTERS, "blue", status, namespace="default", subresource="status")
+        key = api.root_namespace(Key("default", name), made["metadata"]["uid"])
+        status = {"status": {"phase": "Running", "clusterNamespace": key}}
+        await self.meta.client.patch(api.VIRTUAL_CLUSTERS, name, status, namespace="default", subresource="status")
+        return Tenant(plane.cluster, plane.kubectl, plane.client, key)
 
     async def hansa(self, *words: str) -> str:
         """Run a command for the pool; what it says."""

@@ -35,7 +35,7 @@ async def clusters(fleet, kubectl):
 async def shared_pool(clusters, tmp_path_factory):
     """The pool with its syncer, for tests that leave it running."""
     lab = PoolLab(clusters["meta"], {name: clusters[name] for name in SUPERS}, tmp_path_factory.mktemp("pool"))
-    await lab.announce()
+    lab.key = (await lab.announce()).key
     for name in SUPERS:
         await lab.join(name)
     await lab.start()
