@@ -6,7 +6,7 @@ Every decision is entered here before it is written, so that two decisions at on
 from hansa.kube import objects
 from hansa.scheduling.pooling import reading
 from hansa.scheduling.pooling.uppers import Space, Spot
-from hansa.scheduling.slicing import pod_choice
+from hansa.scheduling.slicing import placements, pod_choice
 from hansa.scheduling.slicing.placements import Holding
 from hansa.scheduling.slicing.pod_choice import Seat, Seats, Used
 from hansa.scheduling.slicing.pool import Pool
@@ -35,6 +35,16 @@ class Ledger:
             return False
         self.pool = self.pool.with_holding(str(space), holding)
         return True
+
+    def owe(self, space: Space, former: Holding) -> bool:
+        """Count also what a namespace gives back until that is written; nothing to end it. Whether there was any.
+
+        Others would take it before, and after a crash both would have it.
+        """
+        key = f"{space} gives back"
+        had = self.pool.holding(key)
+        self.pool = self.pool.with_holding(key, placements.beyond(former, self.holding(space)))
+        return bool(had.placements)
 
     def used(self, space: Space, *, besides: Spot | None = None) -> Used:
         """What a namespace's pods use in each cluster; one of them can be left out."""

@@ -65,6 +65,7 @@ class NamespaceScheduler:
         namespace = None if upper is None else upper.namespaces.get(objects.Key("", space.name))
         if upper is None or namespace is None:
             self.uneasy.discard(space)
+            self._ledger.owe(space, Holding())
             self._hold(space, Holding())
             return controller.Done()
         if not namespace.is_leaving:
@@ -80,14 +81,18 @@ class NamespaceScheduler:
                 used=self._ledger.used(space),
                 settings=self._settings,
             )
+            self._ledger.owe(space, Holding())  # it is not in its own way
             said = plan(wish, self._ledger.pool.with_members(self._landscape.members()))
         except HansaError as error:
             await self._tell(upper, namespace, "False", "NotUnderstood", str(error))
             return
         (self.uneasy.add if said.missing or said.notes else self.uneasy.discard)(space)
         self._hold(space, said.holding)  # before it is written: the next plan must see it
+        self._ledger.owe(space, reading.held(namespace, self._settings.slice))
         refused = unreadable or (f"these placements cannot be: {said.refused}" if said.refused else "")
         namespace = await self._write(upper, namespace, said)
+        if self._ledger.owe(space, Holding()):
+            self._moved(space)
         await self._report(upper, namespace, said, refused)
 
     def _hold(self, space: Space, holding: Holding) -> None:

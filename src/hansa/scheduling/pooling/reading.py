@@ -72,19 +72,22 @@ def _standing(namespace: objects.Object, planned: Holding | None) -> tuple[place
 
 
 def held(namespace: objects.Object, slice_: slices.Slice) -> Holding:
-    """What a namespace holds by its own words, as far as they can be read."""
+    """What a namespace holds by its own words, as far as they can be read.
+
+    That is what was planned for it, whatever somebody wrote since: the next plan may come back to that.
+    """
     planned = placements.remembered(namespace.annotations.get(keys.PLANNED, ""))
+    if planned is not None:
+        return planned
     try:
         standing = placements.read(annotation(namespace, keys.PLACEMENTS))
     except placements.PlacementError:
-        return planned or Holding()
-    if planned is not None and planned.placements == standing:
-        return planned
+        return Holding()
     own_slice = annotation(namespace, keys.SLICE)
     try:
         return Holding(standing, slices.read(own_slice) if own_slice else slice_)
     except slices.SliceError:
-        return Holding(standing, planned.slice if planned else slice_)
+        return Holding(standing, slice_)
 
 
 def cluster_of(pod: objects.Object) -> str:

@@ -50,6 +50,14 @@ def settled(placements: Placements) -> dict[str, int]:
     return {cluster: number for cluster, number in sorted(placements.items()) if number}
 
 
+def beyond(former: Holding, now: Holding) -> Holding:
+    """What of a former holding is not in the one of now; all of it if slices have another size."""
+    if former.slice != now.slice:
+        return former
+    less = {cluster: number - now.placements.get(cluster, 0) for cluster, number in former.placements.items()}
+    return Holding({cluster: number for cluster, number in less.items() if number > 0}, former.slice)
+
+
 def recorded(holding: Holding) -> str:
     """A holding as a text to be remembered, so that a change of the slice and an edit by hand are noticed later."""
     return msgspec.json.encode(

@@ -10,6 +10,7 @@ from hansa.scheduling.pooling.uppers import Space, Spot
 from hansa.scheduling.slicing import placements, policies, slices
 from hansa.scheduling.slicing.placements import Holding
 from hansa.scheduling.slicing.pod_choice import Seat
+from hansa.scheduling.slicing.pool import Member
 from scheduling_things import a_pod
 
 LATER = "scheduler.virtualcluster.io"
@@ -75,6 +76,10 @@ def test_a_slice_or_a_policy_that_cannot_be_read_is_raised():
             Holding({"r1": 1}, slices.read('{"cpu":"3"}')),
         ),
         ({keys.PLACEMENTS: '{"r1":1}', keys.SLICE: "{}"}, Holding({"r1": 1}, SIZE)),
+        (
+            {keys.PLACEMENTS: '{"r2":1}', keys.PLANNED: '{"placements":{"r1":1},"slice":{"cpu":"1"}}'},
+            Holding({"r1": 1}, SIZE),
+        ),
         ({keys.PLACEMENTS: "?", keys.PLANNED: '{"placements":{"r1":1},"slice":{"cpu":"1"}}'}, Holding({"r1": 1}, SIZE)),
     ],
 )
@@ -122,3 +127,20 @@ def test_the_ledger_says_whether_a_holding_is_news():
     assert ledger.hold(space, Holding({"r1": 1}, SIZE)) is False
     assert ledger.hold(space, Holding()) is True
     assert ledger.hold(space, Holding({}, SIZE)) is False, "nothing of another size is nothing, too"
+
+
+def test_what_a_namespace_gives_back_is_free_when_that_is_written():
+    ledger, space = Ledger(), Space("t1", "shop")
+    ledger.pool = ledger.pool.with_members({name: Member(name, {"cpu": 3 * SIZE["cpu"]}) for name in ("r1", "r2")})
+    ledger.hold(space, Holding({"r1": 1, "r2": 2}, SIZE))
+    ledger.owe(space, Holding({"r1": 3}, SIZE))
+    assert [ledger.pool.room(name, SIZE) for name in ("r1", "r2")] == [0, 1]
+    assert ledger.owe(space, Holding()) is True
+    assert [ledger.pool.room(name, SIZE) for name in ("r1", "r2")] == [2, 1]
+    assert ledger.owe(space, Holding()) is False
+
+
+def test_slices_of_another_size_are_given_back_as_a_whole():
+    former = Holding({"r1": 1}, {"cpu": 5})
+    assert placements.beyond(former, Holding({"r1": 9}, {"cpu": 1})) == former
+    assert placements.beyond(former, Holding({"r1": 1}, {"cpu": 5})) == Holding({}, {"cpu": 5})
