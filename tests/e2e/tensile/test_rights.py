@@ -1,80 +1,20 @@
 """The manifests in deploy/tensile grant what the programs need, and nothing that they don't."""
 
 import json
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
-import yaml
 
 import programs
+from accounts import Account
 from eventually import eventually
 from hansa.admission import configuration
 from league import condition, container, fresh_name, pod
 
-DEPLOY = Path(__file__).parents[3] / "deploy" / "tensile"
 NAMESPACE = "hansa-system"
-UPPER, LOWER = ("virtual-node-upper.yaml",), ("virtual-node-lower.yaml", "virtual-node-lower-rbac.yaml")
-# Judged by the API server when somebody writes a Role or a RoleBinding; no request has these verbs.
-PASSING_ON = {"bind", "escalate"}
-
-
-@dataclass
-class Account:
-    """A service account with exactly the rights of some manifests in one cluster."""
-
-    member: Any
-    name: str
-    files: tuple[str, ...]
-    kubeconfig: Path
-    since: int = 0
-    granted: set[tuple[str, str]] = field(default_factory=set)
-
-    async def settle(self):
-        """Give it its rights, and a kubeconfig with nothing but its token."""
-        for file in self.files:
-            await self.member.kubectl("apply", "-f", str(DEPLOY / file))
-            self.granted |= set(rights(yaml.safe_load_all((DEPLOY / file).read_text())))
-        token = await self.member.kubectl("-n", NAMESPACE, "create", "token", self.name)
-        self.kubeconfig.write_text(self.member.with_token(token))
-        self.since = len(self.member.audit())
-
-    async def leave(self):
-        for file in self.files:
-            await self.member.kubectl("delete", "-f", str(DEPLOY / file), "--ignore-not-found")
-
-    def requests(self):
-        """What it asked for so far."""
-        user = f"system:serviceaccount:{NAMESPACE}:{self.name}"
-        return [one for one in self.member.audit()[self.since :] if one["user"]["username"] == user]
-
-    def refused(self):
-        """What it had no right to."""
-        decision = "authorization.k8s.io/decision"
-        return {
-            f"{one['verb']} {one['requestURI'].partition('?')[0]}"
-            for one in self.requests()
-            if one["annotations"].get(decision) == "forbid" or one["responseStatus"]["code"] == 403
-        }
-
-    def unused(self):
-        """Rights that it did not need. Only a race needs to get an object, and only an old server a list of them."""
-        used = {(one["verb"], about(one["objectRef"])) for one in self.requests() if "objectRef" in one}
-        return {(verb, what) for verb, what in self.granted - used if verb not in PASSING_ON | {"get", "list"}}
-
-
-def rights(objects):
-    for obj in objects:
-        for rule in obj.get("rules") or ():
-            for group in rule["apiGroups"]:
-                for resource in rule["resources"]:
-                    yield from ((verb, f"{resource}.{group}") for verb in rule["verbs"])
-
-
-def about(ref):
-    resource = "/".join(filter(None, (ref.get("resource"), ref.get("subresource"))))
-    return f"{resource}.{ref.get('apiGroup', '')}"
+UPPER = ("tensile/virtual-node-upper.yaml",)
+LOWER = ("tensile/virtual-node-lower.yaml", "tensile/virtual-node-lower-rbac.yaml")
 
 
 @pytest.fixture
@@ -82,8 +22,8 @@ async def accounts(league, tmp_path):
     """The service accounts of a virtual node, above and in hamburg; the league's own program rests."""
     await league.stop()
     name = "hansa-virtual-node"
-    above = Account(league.upper, name, UPPER, tmp_path / "above.kubeconfig")
-    below = Account(league.lowers["hamburg"], name, LOWER, tmp_path / "below.kubeconfig")
+    above = Account(league.upper, NAMESPACE, name, UPPER, tmp_path / "above.kubeconfig")
+    below = Account(league.lowers["hamburg"], NAMESPACE, name, LOWER, tmp_path / "below.kubeconfig")
     for one in (above, below):
         await one.settle()
     yield above, below
@@ -104,16 +44,9 @@ async def test_a_virtual_node_needs_exactly_the_rights_of_the_manifests(league, 
         await Everything(league, upper_namespace).happens()
     await league.upper.kubectl("-n", NAMESPACE, "delete", "lease", "--all")
     for one in (above, below):
-        await eventually(lambda one=one: ended(one))
+        await eventually(one.ended)
         assert one.refused() == set()
         assert one.unused() == set()
-
-
-async def ended(account):
-    """The audit log tells of watches when they are over, and a moment after that."""
-    open_watches = [what for verb, what in account.unused() if verb == "watch"]
-    assert not open_watches
-    return True
 
 
 @dataclass
@@ -299,7 +232,9 @@ def volume(name):
 
 
 async def test_a_webhook_needs_exactly_the_rights_of_its_manifest(league, upper_namespace, tmp_path):
-    account = Account(league.upper, "hansa-webhook", ("webhook-upper.yaml",), tmp_path / "kubeconfig")
+    account = Account(
+        league.upper, NAMESPACE, "hansa-webhook", ("tensile/webhook-upper.yaml",), tmp_path / "kubeconfig"
+    )
     await account.settle()
     flags = ["webhook", "--kubeconfig", str(account.kubeconfig), "--address", "127.0.0.1", "--port", "0"]
     made = pod("p", nodeSelector={"clusterID": "hamburg", "disk": "ssd"})
@@ -317,6 +252,6 @@ async def test_a_webhook_needs_exactly_the_rights_of_its_manifest(league, upper_
     finally:
         await league.upper.kubectl("delete", configuration.RESOURCE.plural, configuration.DEFAULT_NAME)
         await account.leave()
-    await eventually(lambda: ended(account))
+    await eventually(account.ended)
     assert account.refused() == set()
     assert account.unused() == set()
