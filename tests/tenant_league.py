@@ -1,7 +1,8 @@
 """A super cluster and tenants as a person sees them: kubectl for each, their VirtualClusters, and the syncer."""
 
 import base64
-from collections.abc import Callable
+import contextlib
+from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,10 @@ from hansa.kube import errors, resources
 from hansa.kube.client import Client
 from hansa.kube.objects import Key, Object
 from hansa.kube.resource import Resource
+from hansa.local import ClusterSpec, Fleet
 from hansa.tenancy import api
 from league import Member
-from programs import Hansa, Refused
+from programs import Hansa, Kubectl, Refused
 
 AGENT = "hansa-vc-syncer"
 OWN_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
@@ -83,6 +85,19 @@ class Side(Member):
             return page.items[0].to_dict()
 
         return await eventually(look, within=WITHIN)
+
+
+@contextlib.asynccontextmanager
+async def clusters_up(fleet: Fleet, kubectl: Path, wishes: Iterable[ClusterSpec]) -> AsyncIterator[dict[str, Side]]:
+    """Clusters by name; they are gone afterwards."""
+    async with contextlib.AsyncExitStack() as stack:
+        made = await fleet.up(list(wishes))
+        stack.push_async_callback(fleet.down, [one.name for one in made])
+        sides = {}
+        for one in made:
+            client = await stack.enter_async_context(one.client("hansa-test"))
+            sides[one.name] = Side(one, Kubectl(kubectl, one.kubeconfig), client)
+        yield sides
 
 
 @dataclass

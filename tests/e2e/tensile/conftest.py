@@ -11,7 +11,7 @@ HERE = Path(__file__).parent
 FLUSH = {"kube-apiserver": ("--audit-log-batch-max-wait=200ms",)}
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 async def clusters(fleet, kubectl):
     """Three clusters without a program."""
     shape = NodeShape(cpu="16", memory="64Gi")
@@ -20,10 +20,11 @@ async def clusters(fleet, kubectl):
         ClusterSpec(name, nodes=0 if name == "league" else 2, shape=shape, audit=True, lift_limits=True, flags=FLUSH)
         for name in names
     ]
-    return {made.name: member(made, kubectl) for made in await fleet.up(wishes)}
+    yield {made.name: member(made, kubectl) for made in await fleet.up(wishes)}
+    await fleet.down(names)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 async def shared_league(clusters, tmp_path_factory):
     """The program over the clusters, for tests that leave it running."""
     made = League(

@@ -17,7 +17,7 @@ from hansa.local import ClusterSpec, NodeShape, components
 NODES = {"low1": "vn1", "low2": "vn2"}
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 async def league(fleet):
     """The clusters by name: `up`, `low1`, `low2`. The lower ones have kwok nodes, all have audit logs."""
     shape = NodeShape(pods="1000")
@@ -27,7 +27,7 @@ async def league(fleet):
     await fleet.down([cluster.name for cluster in made])
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 async def clients(league):
     """What tests themselves speak to the clusters with."""
     async with contextlib.AsyncExitStack() as stack:

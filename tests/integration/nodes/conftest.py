@@ -14,21 +14,22 @@ from virtual_nodes import gone
 numbers = itertools.count()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 async def clusters(fleet):
     """An upper cluster whose API server notes all requests, and a lower one with two nodes."""
     upper = ClusterSpec("vn-upper", audit=True, lift_limits=True)
     lower = ClusterSpec("vn-lower", nodes=2, shape=NodeShape(labels={"topology.kubernetes.io/region": "north"}))
-    return await fleet.up([upper, lower])
+    yield await fleet.up([upper, lower])
+    await fleet.down([upper.name, lower.name])
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 async def upper(clusters):
     async with clusters[0].client("test") as client:
         yield client
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 async def lower(clusters):
     async with clusters[1].client("test") as client:
         yield client

@@ -1,20 +1,17 @@
 """A meta cluster that is its own tenant, and two super clusters with kwok nodes; one `hansa vc-syncer --pool`."""
 
-import contextlib
-
 import pytest
 
 from hansa.local import ClusterSpec, NodeShape
 from hansa.tenancy import installing
 from league import fresh_name
 from pool_lab import PoolLab
-from programs import Kubectl
-from tenant_league import Side
+from tenant_league import clusters_up
 
 SUPERS = ("r1", "r2")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 async def clusters(fleet, kubectl):
     """The clusters without a program; nobody has joined."""
     shape = NodeShape(cpu="1000", memory="1000Gi", pods="1000")
@@ -22,16 +19,12 @@ async def clusters(fleet, kubectl):
         ClusterSpec("meta", scheduler=False, lift_limits=True),
         *(ClusterSpec(name, nodes=1, shape=shape, lift_limits=True) for name in SUPERS),
     ]
-    async with contextlib.AsyncExitStack() as stack:
-        made = {}
-        for one in await fleet.up(wishes):
-            client = await stack.enter_async_context(one.client("hansa-test"))
-            made[one.name] = Side(one, Kubectl(kubectl, one.kubeconfig), client)
+    async with clusters_up(fleet, kubectl, wishes) as made:
         await installing.install(made["meta"].client)
         yield made
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 async def shared_pool(clusters, tmp_path_factory):
     """The pool with its syncer, for tests that leave it running."""
     lab = PoolLab(clusters["meta"], {name: clusters[name] for name in SUPERS}, tmp_path_factory.mktemp("pool"))

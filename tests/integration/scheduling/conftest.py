@@ -9,14 +9,13 @@ from hansa.scheduling.pooling import pool_members
 from hansa.tenancy import installing
 from league import fresh_name
 from pool_league import Pool, announce
-from programs import Kubectl
-from tenant_league import Side
+from tenant_league import clusters_up
 
 SUPERS = ("r1", "r2")
 HERE = "scheduled-"  # begins the names of clusters: other folders have some of the same names
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 async def shared_pool(fleet, kubectl, tmp_path_factory):
     """The clusters and the scheduler, for tests that leave it running."""
     shape = NodeShape(cpu="2", memory="4Gi", pods="100")
@@ -24,11 +23,8 @@ async def shared_pool(fleet, kubectl, tmp_path_factory):
         ClusterSpec(f"{HERE}meta", scheduler=False, lift_limits=True),
         *(ClusterSpec(f"{HERE}{name}", nodes=2, shape=shape, lift_limits=True) for name in SUPERS),
     ]
-    async with contextlib.AsyncExitStack() as stack:
-        sides = {}
-        for one in await fleet.up(wishes):
-            client = await stack.enter_async_context(one.client("hansa-test"))
-            sides[one.name.removeprefix(HERE)] = Side(one, Kubectl(kubectl, one.kubeconfig), client)
+    async with clusters_up(fleet, kubectl, wishes) as made:
+        sides = {name.removeprefix(HERE): side for name, side in made.items()}
         meta = sides["meta"]
         await installing.install(meta.client)
         await pool_members.resource(meta.client)

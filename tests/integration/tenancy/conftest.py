@@ -13,7 +13,7 @@ from leftovers import owned_folder
 from operator_lab import Operator
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 async def meta(client):
     """A client of the meta cluster, which is the cluster that all tests share."""
     await installing.install(client, cluster_versions.samples())

@@ -11,14 +11,13 @@ from hansa.kube import errors, resources
 from hansa.local import ClusterSpec, NodeShape
 from hansa.tenancy import installing
 from league import fresh_name
-from programs import Kubectl
-from tenant_league import Side, Tenants
+from tenant_league import Tenants, clusters_up
 
 NAMES = ("blue", "green")
 SPARE = "spare"  # a cluster for a VirtualCluster of a test's own
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 async def clusters(fleet, kubectl):
     """Three clusters without a program."""
     shape = NodeShape(cpu="1000", memory="1000Gi", pods="1000")
@@ -26,16 +25,12 @@ async def clusters(fleet, kubectl):
         ClusterSpec("super", nodes=2, shape=shape, lift_limits=True),
         *(ClusterSpec(name, scheduler=False, lift_limits=True) for name in (*NAMES, SPARE)),
     ]
-    async with contextlib.AsyncExitStack() as stack:
-        made = {}
-        for one in await fleet.up(wishes):
-            client = await stack.enter_async_context(one.client("hansa-test"))
-            made[one.name] = Side(one, Kubectl(kubectl, one.kubeconfig), client)
+    async with clusters_up(fleet, kubectl, wishes) as made:
         await installing.install(made["super"].client)
         yield made
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 async def shared_tenants(clusters, tmp_path_factory):
     """The syncer over the clusters, for tests that leave it running."""
     flags = ("--extra-syncing-resources", "ingress,networkpolicy", "--nodes-linger", "2")
