@@ -67,12 +67,19 @@ class Stage:
         said, deadline = "", asyncio.get_running_loop().time() + PATIENCE
         while asyncio.get_running_loop().time() < deadline:
             self._check_programs()
-            code, said = await self._ask(command)
+            code, said = await self._look(command)
             if code == 0 and shows in said:
                 _print(f"$ {command}\n{said.rstrip()}")
                 return said
             await asyncio.sleep(LOOK_AGAIN)
         raise DemoFailed(f'"{command}" did not succeed within {PATIENCE:g} s, it says: {said.strip()}')
+
+    async def ask(self, command: str) -> str:
+        """What a command says, for the next one."""
+        code, said = await self._look(command)
+        if code:
+            raise DemoFailed(f'"{command}" ended with {code}, it says: {said.strip()}')
+        return said.strip()
 
     async def keep(self) -> None:
         """Let people look around until they have seen enough."""
@@ -96,7 +103,7 @@ class Stage:
         await fleet.down(fleet.names())
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    async def _ask(self, command: str) -> tuple[int, str]:
+    async def _look(self, command: str) -> tuple[int, str]:
         with tempfile.TemporaryFile(dir=self.folder) as said:
             code = await _ended(await self._shell(command, said.fileno()))
             said.seek(0)
@@ -129,8 +136,6 @@ class Stage:
 async def opened() -> AsyncIterator[Stage]:
     """A stage for as long as the block lasts."""
     kubectl = (await binaries.ensure(["kubectl"], progress=binaries.Renderer(sys.stderr)))["kubectl"]
-    for number in ENDINGS[1:]:
-        asyncio.get_running_loop().add_signal_handler(number, signal.raise_signal, signal.SIGINT)
     folder = Path(tempfile.mkdtemp(prefix="hansa-demo-"))
     programs = (sysconfig.get_path("scripts"), str(kubectl.parent), os.environ.get("PATH", os.defpath))
     given = {
@@ -139,10 +144,16 @@ async def opened() -> AsyncIterator[Stage]:
         "HANSA_STATE": str(folder / STATE),
     }
     stage = Stage(folder, {**os.environ, **given})
+    loop, interrupt = asyncio.get_running_loop(), signal.getsignal(signal.SIGINT)
+    for number in ENDINGS[1:]:
+        loop.add_signal_handler(number, signal.raise_signal, signal.SIGINT)
     try:
         yield stage
     finally:
         await stage.clear()
+        for number in ENDINGS:
+            loop.remove_signal_handler(number)
+        signal.signal(signal.SIGINT, interrupt)
 
 
 async def _ended(running: asyncio.subprocess.Process) -> int:

@@ -1,4 +1,4 @@
-"""`hansa demo pool` as a person runs it: the seed's demo word for word, and nothing is left of it."""
+"""`hansa demo` as a person runs it: the pool is the seed's demo word for word, and nothing is left of any."""
 
 import os
 import re
@@ -67,7 +67,7 @@ async def interrupted(program, folder):
     return code
 
 
-async def test_the_demo_says_what_the_seed_says_and_may_be_kept(demo):
+async def test_the_pool_is_shown_as_the_seed_does_and_may_be_kept(demo):
     program, folder = await demo("pool", "--keep")
     said = await says(program, "until you press Ctrl-C")
     position = 0
@@ -81,7 +81,18 @@ async def test_the_demo_says_what_the_seed_says_and_may_be_kept(demo):
     assert await interrupted(program, folder) == 0
 
 
-async def test_ctrl_c_leaves_nothing_of_the_demo(demo):
-    program, folder = await demo("pool")
+@pytest.mark.parametrize(
+    ("name", "last"), [("nodes", "$ kubectl --context bergen wait --for=delete pods"), ("tenants", "hello-")]
+)
+async def test_the_others_are_shown_to_their_end_and_leave_nothing(demo, name, last):
+    program, folder = await demo(name)
+    assert await program.ended(within=WITHIN) == 0, program.log.read_text()[-8000:]
+    shown, goes = program.log.read_text().split("\n# Everything goes, without a trace\n")
+    assert last in shown.splitlines()[-1]
+    assert (goes, list(folder.iterdir())) == ("", [])
+
+
+async def test_ctrl_c_leaves_nothing(demo):
+    program, folder = await demo("tenants")
     await says(program, "$ kubectl vc create")
     assert await interrupted(program, folder) == 128 + signal.SIGINT
