@@ -20,7 +20,10 @@ FAILURES = 2  # in a row, until a server that answered before counts as unreacha
 
 
 class Health:
-    """The health of one API server; `trouble` is why it cannot be reached, empty while it can."""
+    """The health of one API server; `trouble` is why it cannot be reached, empty while it can.
+
+    `answered` is when something was answered last, or when we began to ask.
+    """
 
     def __init__(self, client: client.Client, *, clock: clock.Clock, period: float = PERIOD) -> None:
         self._client, self._clock, self._period = client, clock, period
@@ -28,6 +31,7 @@ class Health:
         self._failures = FAILURES - 1  # who never answered has no credit
         self._is_suspected, self._hurry = False, asyncio.Event()
         self.trouble = "it has not answered yet"
+        self.answered = clock.now()
 
     @property
     def is_reachable(self) -> bool:
@@ -54,7 +58,7 @@ class Health:
 
     def trust(self) -> None:
         """Something was answered."""
-        self._is_suspected = False
+        self._is_suspected, self.answered = False, self._clock.now()
 
     async def look(self) -> None:
         """Ask once."""

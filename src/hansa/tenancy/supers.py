@@ -91,7 +91,7 @@ class Supers:
         """Whether it answers may be another now, or why it does not."""
         is_away = bool(one.cluster.health.trouble)
         if is_away and one.away_since is None:
-            one.away_since = self._clock.now()
+            one.away_since = one.cluster.health.answered
             self._set_timer(one)
         elif not is_away:
             one.away_since = None

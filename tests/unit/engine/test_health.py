@@ -130,3 +130,15 @@ def test_a_process_that_has_no_time_itself_blames_no_server():
         assert not stage.health.is_reachable
 
     play(scene)
+
+
+def test_a_server_that_is_away_has_been_so_since_its_last_answer():
+    async def scene(stage):
+        await stage.world.clock.sleep(health.PERIOD * 2)
+        last = health.PERIOD * 2
+        stage.server.is_silent = True
+        await stage.world.clock.sleep(20)
+        assert stage.health.trouble
+        assert stage.health.answered == pytest.approx(last)
+
+    play(scene)

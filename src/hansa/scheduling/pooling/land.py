@@ -168,7 +168,7 @@ class Land:
         is_away = not self._cluster.health.is_reachable
         if is_away is (self._away_since is not None):
             return
-        self._away_since = self._clock.now() if is_away else None
+        self._away_since = self._cluster.health.answered if is_away else None
         if is_away:
             self._set_timer()
         else:
@@ -184,7 +184,13 @@ class Land:
         """Look again when it is away for too long."""
         self._cancel_timer()
         rest = max(0.0, self._patience.of(self.facts) - self._away)
-        self._timer = asyncio.get_running_loop().call_later(rest, self._notify)
+        self._timer = asyncio.get_running_loop().call_later(rest, self._time_is_up)
+
+    def _time_is_up(self) -> None:
+        if self.state[0] is State.LOST:
+            self._notify()
+        else:  # a loop's time is coarser than the clock's
+            self._set_timer()
 
     def _cancel_timer(self) -> None:
         if self._timer is not None:
