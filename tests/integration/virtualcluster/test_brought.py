@@ -21,7 +21,7 @@ MAKER = {"provisioner": "example.com/none"}
 @pytest.fixture
 async def brought(tenants, clusters, tmp_path):
     """`vc-manager` and `vc-syncer` over a super cluster of their own, and a tenant with its own; others rest."""
-    await tenants.stop()
+    await tenants.kill()
     base, member, name = clusters["spare"], clusters["green"], fresh_name("vc")
     kubeconfig = str(base.cluster.kubeconfig)
     manager = (

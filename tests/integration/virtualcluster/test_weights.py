@@ -15,11 +15,10 @@ SHARES = {"blue": 1, "green": 4}
 @pytest.fixture
 async def weighed(tenants):
     """The tenants have weights, and the syncer knows."""
+    await tenants.kill()
     for name, share in SHARES.items():
         await tenants.super.kubectl("annotate", "vc", name, f"{WEIGHT}={share}", "--overwrite")
-    await tenants.stop()
     await tenants.start()
-    await tenants.ready()
     yield tenants
     await tenants.super.kubectl("annotate", "vc", *SHARES, f"{WEIGHT}-")
 
