@@ -8,8 +8,7 @@ from hansa.kube import resources
 from hansa.local import ClusterSpec
 from hansa.tenancy import api, service_ranges
 from league import fresh_name
-from programs import Kubectl
-from tenant_league import Side, pod
+from tenant_league import clusters_up, pod
 
 pytestmark = pytest.mark.timeout(600)  # the first one begins with three clusters, maybe on a busy machine
 SCHEDULER = "scheduler.tenancy.x-k8s.io"
@@ -44,11 +43,9 @@ spec:
 @pytest.fixture
 async def green(pool, fleet, kubectl):
     """Another tenant of the pool."""
-    [cluster] = await fleet.up([ClusterSpec("green", scheduler=False, lift_limits=True)])
-    async with cluster.client("hansa-test") as client:
-        yield await pool.announce("green", Side(cluster, Kubectl(kubectl, cluster.kubeconfig), client))
-    await pool.meta.kubectl("delete", "vc", "green", "--ignore-not-found")
-    await fleet.down([cluster.name])
+    async with clusters_up(fleet, kubectl, [ClusterSpec("green", scheduler=False, lift_limits=True)]) as made:
+        yield await pool.announce("green", made["green"])
+        await pool.meta.kubectl("delete", "vc", "green", "--ignore-not-found")
 
 
 async def test_a_tenant_that_goes_takes_all_that_it_had_from_every_super_cluster_and_nothing_else(

@@ -1,7 +1,6 @@
 """200 namespaces over five super clusters: quotas and slices change at random, and a checker adds up what is held."""
 
 import asyncio
-import contextlib
 import json
 import random
 from collections import Counter
@@ -15,8 +14,7 @@ from hansa.local import ClusterSpec, NodeShape
 from hansa.scheduling.pooling.uppers import QUOTAS
 from league import fresh_name
 from pool_league import PLACEMENTS, SLICE
-from programs import Kubectl
-from tenant_league import Side
+from tenant_league import clusters_up
 
 PLANNED = "hansa.dev/planned"
 NAMESPACES, CHANGES, AT_ONCE = 200, 150, 16
@@ -32,10 +30,9 @@ async def five(pool, fleet, kubectl):
         for name, (cpu, memory) in MORE.items()
     ]
     await pool.empty()
-    async with contextlib.AsyncExitStack() as stack:
-        for name, cluster in zip(MORE, await fleet.up(wishes), strict=True):
-            client = await stack.enter_async_context(cluster.client("hansa-test"))
-            pool.supers[name] = Side(cluster, Kubectl(kubectl, cluster.kubeconfig), client)
+    async with clusters_up(fleet, kubectl, wishes) as sides:
+        pool.supers |= dict(zip(MORE, sides.values(), strict=True))
+        for name in MORE:
             await pool.add(name)
         yield pool
         quotas = (await pool.meta.client.list(QUOTAS, limit=0)).items
@@ -44,7 +41,6 @@ async def five(pool, fleet, kubectl):
         for name in MORE:
             await pool.meta.kubectl("delete", "cluster.cluster.x-k8s.io", name)
             del pool.supers[name]
-    await fleet.down([wish.name for wish in wishes])
 
 
 class Checker:

@@ -9,8 +9,7 @@ from hansa.local import ClusterSpec
 from hansa.scheduling.pooling.uppers import QUOTAS
 from hansa.tenancy import api
 from pool_league import announce
-from programs import Kubectl
-from tenant_league import Side
+from tenant_league import clusters_up
 
 ONE_CPU = '{"cpu":"1"}'  # each super cluster has 4
 
@@ -18,17 +17,19 @@ ONE_CPU = '{"cpu":"1"}'  # each super cluster has 4
 @pytest.fixture(scope="module")
 async def green(fleet, kubectl):
     """The control plane of another tenant."""
-    [cluster] = await fleet.up([ClusterSpec("scheduled-green", scheduler=False, lift_limits=True)])
-    async with cluster.client("hansa-test") as client:
-        yield Side(cluster, Kubectl(kubectl, cluster.kubeconfig), client)
-    await fleet.down([cluster.name])
+    wish = ClusterSpec("scheduled-green", scheduler=False, lift_limits=True)
+    async with clusters_up(fleet, kubectl, [wish]) as made:
+        yield made[wish.name]
 
 
 @pytest.fixture
 async def other(pool, green):
     """The pool as this tenant sees it."""
     await announce(pool.meta, "green", green)
-    yield replace(pool, meta=green)
+    other = replace(pool, meta=green)
+    yield other
+    await green.kubectl("delete", "quota", "--all", "-A")
+    await other.empty()
     await pool.meta.client.delete(api.VIRTUAL_CLUSTERS, "green", namespace="default")
 
 

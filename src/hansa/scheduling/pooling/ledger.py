@@ -42,8 +42,9 @@ class Ledger:
         Others would take it before, and after a crash both would have it.
         """
         key = f"{space} gives back"
-        had = self.pool.holding(key)
-        self.pool = self.pool.with_holding(key, placements.beyond(former, self.holding(space)))
+        had, owed = self.pool.holding(key), placements.beyond(former, self.holding(space))
+        if had.placements or owed.placements:
+            self.pool = self.pool.with_holding(key, owed)
         return bool(had.placements)
 
     def used(self, space: Space, *, besides: Spot | None = None) -> Used:

@@ -56,6 +56,7 @@ def plan(wish: Wish, pool: Pool) -> Plan:
     seats = [_Seat(cluster, wish, base, pool) for cluster in sorted({*pool.members, *base.placements, *wish.used})]
     _fill(seats, wanted, wish.policy)
     placed = Holding(placements.settled({seat.cluster: seat.slices for seat in seats}), wish.slice)
+    refused = refused or _unfollowed(wish, placed, pool, wanted)
     missing = _missing(wanted - len(placed), wish.slice, seats, pool)
     if missing is not None and not wish.may_be_partial:
         placed = _kept(placed, base, pool)
@@ -121,6 +122,13 @@ def _base(wish: Wish, pool: Pool, wanted: int) -> tuple[Holding, str]:
         return planned or standing, ""
     refused = editing.refusal(wish, planned, pool, wanted)
     return (planned, refused) if refused else (standing, "")
+
+
+def _unfollowed(wish: Wish, placed: Holding, pool: Pool, wanted: int) -> str:
+    """Why placements that nobody planned are not all followed."""
+    standing = Holding(placements.settled(wish.standing), wish.slice)
+    is_followed = wish.planned is not None or not placements.beyond(standing, placed).placements
+    return "" if is_followed else editing.refusal(wish, Holding({}, wish.slice), pool, wanted)
 
 
 def _kept(placed: Holding, base: Holding, pool: Pool) -> Holding:

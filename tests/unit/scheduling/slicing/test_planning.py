@@ -210,13 +210,15 @@ def test_cleared_placements_are_planned_anew_but_around_running_pods():
 
 def test_placements_that_were_there_before_any_plan_are_kept():
     pool = a_pool(r1=9, r2=9)
-    assert placed(a_wish(2, standing={"r1": 2}), pool) == {"r1": 2}
+    said = plan(a_wish(2, standing={"r1": 2}), pool)
+    assert (said.placements, said.refused) == ({"r1": 2}, "")
     assert placed(a_wish(3, standing={"r1": 2, "gone": 1}), pool) == {"r1": 2, "r2": 1}
 
 
 def test_placements_that_nobody_planned_get_no_more_than_there_is():
     full = a_pool(r1=2, r2=9).with_holding("t/other", Holding({"r1": 2}, SLICE))
-    assert placed(a_wish(2, standing={"r1": 2}), full) == {"r2": 2}
+    said = plan(a_wish(2, standing={"r1": 2}), full)
+    assert (said.placements, said.refused) == ({"r2": 2}, "r1 has room for 0 slices, not for 2")
     assert placed(a_wish(2, standing={"r1": 2}, used={"r1": 1}), full) == {"r1": 1, "r2": 1}, "pods run there"
 
 
