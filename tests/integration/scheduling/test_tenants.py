@@ -1,16 +1,22 @@
 """Two tenants of one pool, each with a control plane of its own."""
 
 import asyncio
+import contextlib
 from dataclasses import replace
 
 import pytest
 
+from eventually import eventually
 from hansa.local import ClusterSpec
 from hansa.scheduling.pooling.uppers import QUOTAS
 from hansa.tenancy import api
 from pool_league import announce
+from programs import Refused
 from tenant_league import clusters_up
 
+ADMISSION = {"apiVersion": "admissionregistration.k8s.io/v1", "metadata": {"name": "nothing-moves"}}
+SAME = "object.metadata.annotations == oldObject.metadata.annotations"
+REFUSAL = "nothing moves now"
 ONE_CPU = '{"cpu":"1"}'  # each super cluster has 4
 
 
@@ -81,3 +87,42 @@ async def test_a_tenant_that_does_not_answer_keeps_its_slices(pool, other, names
         await pool.namespace(namespace, {"cpu": "4"}, slice_=ONE_CPU)
         await pool.placed(namespace, {"r1": 1, "r2": 1})
         await pool.condition(namespace, "WaitsForRoom")
+
+
+@contextlib.asynccontextmanager
+async def refusing(side, namespace):
+    """A tenant's API server refuses meanwhile that annotations of namespaces change."""
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["namespaces"]}
+    spec = {"matchConstraints": {"resourceRules": [rule]}, "validations": [{"expression": SAME, "message": REFUSAL}]}
+    binding = {"policyName": "nothing-moves", "validationActions": ["Deny"]}
+    await side.kubectl.apply(
+        {**ADMISSION, "kind": "ValidatingAdmissionPolicy", "spec": spec},
+        {**ADMISSION, "kind": "ValidatingAdmissionPolicyBinding", "spec": binding},
+    )
+
+    async def does():
+        try:
+            await side.kubectl("annotate", "namespace", namespace, "a=b", "--dry-run=server", "--overwrite")
+        except Refused as error:
+            return REFUSAL in str(error)
+        return False
+
+    try:
+        await eventually(does)
+        yield
+    finally:
+        await side.kubectl("delete", "validatingadmissionpolicybinding", "nothing-moves")
+
+
+async def test_what_a_tenant_gives_back_is_free_only_when_its_namespace_says_so(pool, other, namespace):
+    await pool.empty()
+    await other.namespace(namespace, {"cpu": "8"}, slice_=ONE_CPU)
+    await other.placed(namespace, {"r1": 4, "r2": 4})
+    async with refusing(other.meta, namespace):
+        offset = pool.log.stat().st_size
+        await other.quota(namespace, cpu="2")
+        await pool.says(REFUSAL, after=offset)
+        await pool.namespace(namespace, {"cpu": "2"}, slice_=ONE_CPU)
+        await pool.condition(namespace, "WaitsForRoom")
+    await pool.placed(namespace, {"r1": 1, "r2": 1})
+    await other.placed(namespace, {"r1": 1, "r2": 1})
