@@ -1,7 +1,7 @@
 """Lower Events told again on the upper objects: what happens below is seen where people look.
 
 Words about objects never hold up what the objects themselves have to tell: one write at a time, and what is no warning
-waits a moment while there is other work. At most one write for each Event below; too many at once are left out.
+gives way while there is other work. At most one write for each Event below; too many at once are left out.
 """
 
 import asyncio
@@ -16,17 +16,29 @@ from hansa.model.pair import Key
 from hansa.runtime import clock, metrics
 
 MOST = 1000  # Events that wait to be written; more than that is noise
-PAUSE = 0.1  # seconds before each while there is other work
+PAUSE = 0.1  # seconds before each while there is other work, in all upper clusters together
 TOLD = ("reason", "message", "type", "count", "firstTimestamp", "lastTimestamp", "eventTime", "series", "action")
 
 
-class Echo:
-    """The Events that are told in one upper cluster; `is_busy` says whether there is other work."""
+class Manners:
+    """When somebody may speak who has no warning: one after the other, with pauses, while there is other work."""
 
-    def __init__(
-        self, view: View, *, is_busy: Callable[[], bool], clock: clock.Clock, metrics: metrics.Registry
-    ) -> None:
-        self._view, self._is_busy, self._clock = view, is_busy, clock
+    def __init__(self, is_busy: Callable[[], bool], *, clock: clock.Clock) -> None:
+        self._is_busy, self._clock, self._turn = is_busy, clock, asyncio.Lock()
+
+    async def wait(self) -> None:
+        """Wait for one's turn."""
+        if self._is_busy():
+            async with self._turn:
+                if self._is_busy():
+                    await self._clock.sleep(PAUSE)
+
+
+class Echo:
+    """The Events that are told in one upper cluster."""
+
+    def __init__(self, view: View, *, manners: Manners, metrics: metrics.Registry) -> None:
+        self._view, self._manners = view, manners
         self._warnings, self._words = _Line(), _Line()
         self._counter = metrics.counter(
             "hansa_events_echoed_total", "Lower Events told above, or why not.", labels=["cluster", "answer"]
@@ -51,8 +63,7 @@ class Echo:
     async def _tell_words(self) -> None:
         while True:
             await self._words.wait()
-            if self._is_busy():
-                await self._clock.sleep(PAUSE)
+            await self._manners.wait()
             await self._write(await self._words.take())
 
     async def _write(self, heard: Heard) -> None:

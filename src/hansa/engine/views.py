@@ -41,10 +41,11 @@ class Views:
         random: randomness.Random,
         metrics: metrics.Registry,
     ) -> None:
-        self._mode, self._registry, self._waiting, self._is_busy = mode, registry, waiting, is_busy
+        self._mode, self._registry, self._waiting = mode, registry, waiting
         self._clock, self._random, self._metrics = clock, random, metrics
         self._views: dict[str, View] = {}
         self._recorders: dict[str, events.Recorder] = {}
+        self._manners = echo.Manners(is_busy, clock=clock)
         self._echoes: dict[str, echo.Echo] = {}  # by the id of the upper cluster
         self._lowers = lowers.Lowers(
             mode,
@@ -123,7 +124,7 @@ class Views:
         recorder = events.Recorder(
             "hansa", view.upper.cluster.client, clock=self._clock, random=self._random, metrics=self._metrics
         )
-        echoing = echo.Echo(view, is_busy=self._is_busy, clock=self._clock, metrics=self._metrics)
+        echoing = echo.Echo(view, manners=self._manners, metrics=self._metrics)
         supervisor.start(f"events of {view.name}", recorder.run)
         supervisor.start(f"echo in {view.name}", echoing.run)
         with contextlib.ExitStack() as stack:

@@ -33,12 +33,10 @@ IDLE_CONTROLLERS = (
     "ttl-controller",
     "volumeattributesclass-protection-controller",
 )
-# Memory is what limits the number of tenants: the collector runs more often, for a little more time.
-ENVIRONMENT = {
-    components.APISERVER: {"GOGC": "40"},
-    components.CONTROLLERS: {"GOGC": "40"},
-    components.ETCD: {"GOGC": "40"},
-}
+# Memory is what limits the number of tenants: the collector runs more often, for a little more time. A tenant has one
+# core at most for each program: threads that wake each other up for nothing cost it a fifth of its time under load.
+LEAN = {"GOGC": "40", "GOMAXPROCS": "1"}
+ENVIRONMENT = {components.APISERVER: LEAN, components.CONTROLLERS: LEAN, components.ETCD: LEAN}
 
 
 @dataclass(frozen=True, slots=True)
