@@ -18,8 +18,8 @@ setup: .venv/ready
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-demo: .venv/ready  ## real clusters: pods of one that run in others, tenants that share one
-	@PATH="$(CURDIR)/$(BIN):$$PATH" tools/demo
+demo: .venv/ready  ## real clusters: pods of one that run in others, tenants that share one, a pool of clusters
+	@PATH="$(CURDIR)/$(BIN):$$PATH" hansa demo
 
 test: setup  ## everything; T=path[::name] runs a part
 	@$(BIN)/pytest $(if $(filter-out $(ALL),$(T)),,-n 2) $(T) || \
