@@ -1,4 +1,4 @@
-"""A super cluster of a pool is lost: how long until all its pods run elsewhere, beyond the time that it is waited for."""
+"""A super cluster of a pool is lost: how long until its pods run elsewhere, beyond the time that it is waited for."""
 
 import asyncio
 import contextlib
