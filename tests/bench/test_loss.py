@@ -12,8 +12,7 @@ from hansa.kube.objects import Object
 from hansa.local import ClusterSpec, NodeShape
 from hansa.tenancy import installing
 from pool_lab import PLACEMENTS, SUPER_CLUSTER, PoolLab
-from programs import Kubectl
-from tenant_league import Side
+from tenant_league import clusters_up
 
 PODS, THRESHOLD, MOST = 200, 12, 10.0  # seconds; a cluster that is frozen is noticed after 9 s at most
 SLICE = "scheduler.tenancy.x-k8s.io/slice"
@@ -27,10 +26,7 @@ async def test_how_soon_the_pods_of_a_lost_cluster_run_elsewhere(fleet, kubectl,
         *(ClusterSpec(name, nodes=2, shape=shape, lift_limits=True) for name in ("r1", "r2")),
     ]
     async with contextlib.AsyncExitStack() as stack:
-        sides = {}
-        for one in await fleet.up(wishes):
-            client = await stack.enter_async_context(one.client("hansa-bench"))
-            sides[one.name] = Side(one, Kubectl(kubectl, one.kubeconfig), client)
+        sides = await stack.enter_async_context(clusters_up(fleet, kubectl, wishes))
         pool = PoolLab(sides["meta"], {name: sides[name] for name in ("r1", "r2")}, tmp_path)
         await installing.install(pool.meta.client)
         await pool.announce()

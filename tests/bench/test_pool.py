@@ -13,8 +13,7 @@ from hansa.local import ClusterSpec, NodeShape
 from hansa.scheduling.pooling import pool_members
 from hansa.tenancy import installing
 from pool_league import PLACEMENTS, SUPER_CLUSTER, Pool, announce
-from programs import Kubectl
-from tenant_league import Side
+from tenant_league import clusters_up
 
 SUPERS = ("r1", "r2", "r3")
 PODS, NAMESPACES, AT_ONCE = 1_000, 200, 50
@@ -26,11 +25,7 @@ async def test_how_fast_namespaces_and_pods_are_placed(fleet, kubectl, tmp_path)
         ClusterSpec("meta", scheduler=False, lift_limits=True),
         *(ClusterSpec(name, nodes=5, shape=shape, lift_limits=True) for name in SUPERS),
     ]
-    async with contextlib.AsyncExitStack() as stack:
-        sides = {}
-        for one in await fleet.up(wishes):
-            client = await stack.enter_async_context(one.client("hansa-bench"))
-            sides[one.name] = Side(one, Kubectl(kubectl, one.kubeconfig), client)
+    async with clusters_up(fleet, kubectl, wishes) as sides:
         meta = sides["meta"]
         await installing.install(meta.client)
         await pool_members.resource(meta.client)
