@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 import signal
 from dataclasses import dataclass
 from pathlib import Path
@@ -115,9 +116,12 @@ class Pool:
         return await eventually(look, within=WITHIN)
 
     async def empty(self) -> None:
-        """Wait until no namespace has slices."""
+        """Wait until no namespace has slices, and all clusters can have some."""
 
         async def look() -> bool:
+            told = re.findall(r"a cluster of the pool is another.* cluster=(\S+) is=(\S+)", self.log.read_text())
+            states = dict(told)
+            assert all(states.get(name) == "open" for name in self.supers), states
             page = await self.meta.client.list(resources.NAMESPACES)
             held = [one.name for one in page.items if PLACEMENTS in one.annotations]
             assert not held, f"{held} have slices"

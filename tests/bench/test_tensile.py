@@ -155,7 +155,7 @@ COSTS = {}
 
 @pytest.mark.parametrize("count", SIZES)
 async def test_pods_through_one_virtual_node_beside_a_plain_cluster(bench, count):
-    await life(bench.clients["upper"], 20, on="lower", also=bench.clients["lower"])  # warm
+    await life(bench.clients["upper"], 100, on="lower", also=bench.clients["lower"])  # warm
     cpus = [bench.cpus()]
     plain = await life(bench.clients["plain"], count)
     cpus += [bench.cpus()]

@@ -19,7 +19,9 @@ PODS = resources.PODS
 async def bound(engine, clients, home):
     """Makes an applier bind a pod to a node: what went wrong, and what the cache was told."""
     cluster: Cluster = engine.registry.clusters["up"]
-    applier = Applier(metrics=metrics.Registry(), may_write=lambda: True, ended=lambda *_: None, yielded=lambda *_: None)
+    applier = Applier(
+        metrics=metrics.Registry(), may_write=lambda: True, ended=lambda *_: None, yielded=lambda *_: None
+    )
 
     async def bind(obj, node):
         seen, gone = [], []

@@ -34,6 +34,7 @@ def _is_unmarked(found):
 
 
 async def test_a_cluster_that_a_syncer_reports_to_reach_is_not_lost(pool, namespace):
+    await pool.empty()
     await pool.namespace(namespace, {"cpu": "200m", "memory": "200Mi"})
     await pool.placed(namespace, {"r1": 1, "r2": 1})
     offset = pool.log.stat().st_size

@@ -11,6 +11,7 @@ TWO = {"cpu": "200m", "memory": "200Mi"}
 
 
 async def test_the_seeds_quota_is_laid_out_over_both_and_its_replicas_go_to_one_each(pool, namespace):
+    await pool.empty()
     await pool.namespace(namespace, TWO)
     await pool.placed(namespace, {"r1": 1, "r2": 1})
     await pool.pod(namespace, "first")
