@@ -29,7 +29,6 @@ class _Super:
     cluster: Cluster
     ranges: ServiceRanges
     is_lost: bool = False
-    away_since: float | None = None
     timer: asyncio.TimerHandle | None = None
 
 
@@ -89,13 +88,8 @@ class Supers:
 
     def _look(self, one: _Super) -> None:
         """Whether it answers may be another now, or why it does not."""
-        is_away = bool(one.cluster.health.trouble)
-        if is_away and one.away_since is None:
-            one.away_since = one.cluster.health.answered
-            self._set_timer(one)
-        elif not is_away:
-            one.away_since = None
-            self._set_timer(one)
+        self._set_timer(one)
+        if not one.cluster.health.trouble:
             if one.is_lost:
                 log.warning("a lost super cluster is back", extra={"cluster": one.cluster.name})
             one.is_lost = False
@@ -106,10 +100,10 @@ class Supers:
         if one.timer is not None:
             one.timer.cancel()
             one.timer = None
-        if one.away_since is None or one.is_lost or self._lost_after <= NEVER:
+        if not one.cluster.health.trouble or one.is_lost or self._lost_after <= NEVER:
             return
         most = self._lost_after + (self._fence_grace if one.cluster.name in self._agents else 0.0)
-        rest = max(0.0, one.away_since + most - self._clock.now())
+        rest = max(0.0, one.cluster.health.answered + most - self._clock.now())
         one.timer = asyncio.get_running_loop().call_later(rest, self._lose, one)
 
     def _lose(self, one: _Super) -> None:
