@@ -14,7 +14,7 @@ LEAST = 4  # … and of each of them, however many they are
 
 
 class Room(NamedTuple):
-    """What an object waits for that finds the queue full: any change of its own upper cluster's objects there."""
+    """What an object waits for that finds the queue full; each look at one of its kind sees whether it is there."""
 
     cluster: str
     resource: Resource

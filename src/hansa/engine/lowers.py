@@ -7,7 +7,7 @@ import random as randomness
 from collections.abc import AsyncIterator, Callable, Iterable
 
 from hansa.control import informer
-from hansa.engine import crowding, hearing, side
+from hansa.engine import hearing, side
 from hansa.engine.cluster import Cluster
 from hansa.engine.lower import Lower
 from hansa.engine.view import BY_UPPER, Spot, by_upper
@@ -75,9 +75,6 @@ class Lowers:
             for resource, cache in lower.side.stores.items():
                 cache.index(BY_UPPER, by_upper)
                 stack.callback(cache.listen(self._changed, functools.partial(lower.topics, resource)))
-                if self._mode.rules[resource].queues is not None:
-                    queue = functools.partial(_room_in_queue, lower.name, resource)
-                    stack.callback(cache.listen(functools.partial(self._waiting.come, at_most=1), queue))
             if any(resource.namespaced for resource in resources):
                 quotas = await stack.enter_async_context(cluster.informers.share(informer.Scope(QUOTAS)))
                 room = functools.partial(_room, lower.name)
@@ -99,10 +96,6 @@ class _Open:
     lower: Lower
     stack: contextlib.AsyncExitStack
     readers: int = 0
-
-
-def _room_in_queue(cluster: str, resource: Resource, obj: Object) -> tuple[crowding.Room, ...]:
-    return tuple(crowding.Room(cluster, resource, upper) for upper in by_upper(obj))
 
 
 def _room(cluster: str, quota: Object) -> tuple[tuple[str, str]]:

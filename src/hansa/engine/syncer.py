@@ -113,14 +113,16 @@ class Syncer:
         pair = view.snapshot(key)
         todo = decision.decide(pair, self._mode)
         view.settle(pair, unsettled=frozenset(a.cluster for a in todo.actions if not isinstance(a, plan.Wait)))
-        if not todo.actions:
-            return controller.Done()
-        self._note(view, key, todo)
         with view.coming(key.resource, [made.cluster for made in todo.actions if isinstance(made, plan.Create)]):
+            view.let_in(key.resource)
+            if not todo.actions:
+                return controller.Done()
+            self._note(view, key, todo)
             problems = [_retold(one, view) for one in await self._applier.apply(todo, pair, view)]
         self._make_room(todo, problems)
         if not problems:
             return controller.Done()
+        view.let_in(key.resource)  # who should have taken the room did not
         if refused := tuple(self._refused(pair, problems)):
             await self._applier.apply(plan.Plan(refused), pair, view)
         return self._outcome(key, problems)

@@ -234,6 +234,11 @@ class View:
         """What must be in a cluster before this object: what it refers to, exists above, and belongs there."""
         missing = {}
         for cluster in (name for name, lower in lowers.items() if lower is None):
+            room = crowding.Room(cluster, key.resource, self.upper_id)
+            if self._is_crowded(room):
+                self._waiting.put(key, until=room)
+                missing[cluster] = f"as many of {self.name} as may wait in {cluster} at once"
+                continue
             for name in self._needed(key):
                 if not self._is_there(name, cluster):
                     needed = self.key(name)
@@ -242,9 +247,6 @@ class View:
                     place = self.mode.lower_place(needed, self.links[cluster])
                     self._waiting.put(key, until=Spot(cluster, name.resource, place))
                     missing[cluster] = f"{name.resource} {name.place} is not in {cluster} yet"
-            if cluster not in missing and self._is_crowded(key.resource, cluster):
-                self._waiting.put(key, until=crowding.Room(cluster, key.resource, self.upper_id))
-                missing[cluster] = f"as many of {self.name} as may wait in {cluster} at once"
         return missing
 
     def _lacks(self, key: Key) -> str:
@@ -263,11 +265,18 @@ class View:
             return False
         return any(self.lower(self.key(reader), cluster) is not None for reader in self.references.readers(name))
 
-    def _is_crowded(self, resource: Resource, cluster: str) -> bool:
-        if self.mode.rules[resource].queues is None:
+    def _is_crowded(self, room: crowding.Room) -> bool:
+        if self.mode.rules[room.resource].queues is None:
             return False
-        coming = self._coming[cluster, resource]
-        return crowding.is_full(self.lowers[cluster].stores[resource], self.upper_id, coming=coming)
+        coming = self._coming[room.cluster, room.resource]
+        return crowding.is_full(self.lowers[room.cluster].stores[room.resource], self.upper_id, coming=coming)
+
+    def let_in(self, resource: Resource) -> None:
+        """Where there is room in the queue below, whoever waits longest for it is looked at."""
+        for cluster in self.lowers if self.mode.rules[resource].queues else ():
+            room = crowding.Room(cluster, resource, self.upper_id)
+            if room in self._waiting and not self._is_crowded(room):
+                self._waiting.come(room, at_most=1)
 
     @contextlib.contextmanager
     def coming(self, resource: Resource, clusters: Iterable[str]) -> Iterator[None]:

@@ -16,6 +16,9 @@ class Waiting:
         self.wake = wake
         self._keys: dict[Hashable, dict[Key, None]] = {}
 
+    def __contains__(self, what: Hashable) -> bool:
+        return what in self._keys
+
     def put(self, key: Key, *, until: Hashable) -> None:
         """The key waits for this."""
         self._keys.setdefault(until, {})[key] = None

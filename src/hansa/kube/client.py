@@ -203,7 +203,7 @@ class Client(Server):
             "DELETE",
             resource.path(name, namespace=namespace),
             doing=f"delete {_named(resource, namespace, name)}",
-            query=_writing("", dry_run),
+            query=_trying(dry_run),
             body=_delete_options(uid=uid, version=version, grace=grace, propagation=propagation),
         )
         answer = self._object(response)
@@ -225,7 +225,7 @@ class Client(Server):
             "DELETE",
             resource.collection(namespace),
             doing=f"delete all {_named(resource, namespace)}",
-            query={"labelSelector": labels, "fieldSelector": fields} | _writing("", dry_run),
+            query={"labelSelector": labels, "fieldSelector": fields} | _trying(dry_run),
             body=_delete_options(grace=grace, propagation=propagation),
         )
 
@@ -249,7 +249,12 @@ def _named(resource: Resource, namespace: str, name: str = "", subresource: str 
 
 
 def _writing(field_manager: str, dry_run: bool) -> dict[str, str]:
-    return {"fieldManager": field_manager, "dryRun": "All" if dry_run else ""}
+    # Without a word about validation, a server looks for unknown fields, to warn of them: nobody here reads warnings.
+    return {"fieldManager": field_manager, "fieldValidation": "Ignore"} | _trying(dry_run)
+
+
+def _trying(dry_run: bool) -> dict[str, str]:
+    return {"dryRun": "All" if dry_run else ""}
 
 
 def _delete_options(

@@ -1,12 +1,12 @@
 """Brings one process to the state that its command line describes, and waits until it serves."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
 from hansa.local import process
-from hansa.local.process import Identity, Process
+from hansa.local.process import PLAIN, Identity, Manner, Process
 from hansa.runtime.errors import HansaError
 
 START_SECONDS = 120.0
@@ -47,14 +47,14 @@ async def ensure(
     current: Process | None,
     log: Path,
     netns: str | None = None,
-    env: Mapping[str, str] | None = None,
+    manner: Manner = PLAIN,
 ) -> Process:
     """Start the process; one that runs with the same command line stays, one with another goes first."""
     if current is not None:
         if current.argv == tuple(argv):
             return current
         await current.stop()
-    return process.spawn(identity, argv, log=log, netns=netns, env=env)
+    return process.spawn(identity, argv, log=log, netns=netns, manner=manner)
 
 
 async def serving(started: Process, probe: Callable[[], Awaitable[bool]], *, log: Path) -> None:

@@ -1,22 +1,25 @@
 """Processes that are found by the mark in their environment."""
 
 import asyncio
+import os
 import signal
 import sys
+from pathlib import Path
 
 import pytest
 
 from eventually import eventually
 from hansa.local import process
-from hansa.local.process import Identity
+from hansa.local.process import PLAIN, Identity, Manner
 
 
 @pytest.fixture
 async def spawn(tmp_path):
     """Starts a process of this test's own; all are ended with the test."""
 
-    def start(*argv, component="one"):
-        return process.spawn(Identity(tmp_path, "c", component), argv, log=tmp_path / f"{component}.log")
+    def start(*argv, component="one", manner=PLAIN):
+        log = tmp_path / f"{component}.log"
+        return process.spawn(Identity(tmp_path, "c", component), argv, log=log, manner=manner)
 
     yield start
     for left in process.running(tmp_path).values():
@@ -44,6 +47,24 @@ async def test_what_was_started_is_found_with_its_command_line(spawn, tmp_path):
 async def test_a_child_that_inherits_the_mark_is_not_mistaken_for_its_parent(spawn, tmp_path):
     parent = spawn("sh", "-c", "sleep 100; true")
     await found(tmp_path, one=parent.pid)
+
+
+async def test_a_patient_process_waits_for_its_turn_and_nobody_else_does(spawn):
+    one, two = spawn("sleep", "100", manner=Manner(is_patient=True)), spawn("sleep", "100", component="two")
+    policies = [os.sched_getscheduler(pid) for pid in (one.pid, two.pid, 0)]
+    assert policies == [os.SCHED_BATCH, os.SCHED_OTHER, os.SCHED_OTHER]
+
+
+async def test_timers_of_processes_may_come_late_and_ours_may_not(spawn):
+    slack = [Path(f"/proc/{pid}/timerslack_ns").read_text() for pid in (spawn("sleep", "100").pid, "self")]
+    assert slack == [f"{process.TIMER_SLACK}\n", "50000\n"]
+
+
+async def test_the_environment_of_whoever_starts_it_is_stronger_than_its_defaults(spawn, tmp_path, monkeypatch):
+    monkeypatch.setenv("HANSA_HERE", "here")
+    manner = Manner({"HANSA_HERE": "default", "HANSA_THERE": "default"})
+    assert await spawn("sh", "-c", "echo $HANSA_HERE $HANSA_THERE", manner=manner).ended(10)
+    assert (tmp_path / "one.log").read_text() == "here default\n"
 
 
 async def test_a_process_that_was_stopped_is_gone(spawn, tmp_path):

@@ -1,7 +1,10 @@
 """Pairs from caches: what is unknown, what is waited for, what needs no second look."""
 
+from dataclasses import replace
+
 import engine_lab as lab
 import simulation
+from hansa.engine import crowding
 from hansa.engine.references import Name
 from hansa.engine.registry import Route
 from hansa.engine.view import Spot
@@ -11,6 +14,7 @@ from hansa.model import placement, plan
 from hansa.model.lifecycle import NAMESPACE, Lifecycle
 from hansa.model.mode import Mode, Rule
 from hansa.model.pair import Key, Unknown
+from hansa.model.translation.tenant import pod as tenant_pod
 from view_world import MAP, MAPS, NAMESPACES, NOW, POD, PODS, World
 
 
@@ -49,6 +53,34 @@ def test_a_cluster_in_trouble_is_unknown_and_wakes_who_asked_when_it_is_back(pla
         assert isinstance(world.view.snapshot(POD).upper, Unknown)
 
     play(scene)
+
+
+def test_room_in_a_full_queue_is_for_whoever_waits_longest(play):
+    def scene(world):
+        def pod(number):
+            world.put(world.upper, PODS, lab.pod(f"p{number}", "vn"))
+            return Key("up", PODS, "default", f"p{number}")
+
+        for number in range(crowding.MOST):
+            _, [made] = world.decide(pod(number))
+            world.put(world.lower, PODS, made.obj)
+        late = [pod("late"), pod("later")]
+        for key in late:
+            _, [action] = world.decide(key)
+            assert action == plan.Wait("as many of up as may wait in low at once")
+        world.woken.clear()
+        world.view.let_in(PODS)
+        assert world.woken == []
+        bound = world.lower.stores[PODS].get(Place("default", "p3"))
+        world.put(world.lower, PODS, bound.with_fields(spec={**bound.spec, "nodeName": "n"}))
+        with world.view.coming(PODS, ["low"]):
+            world.view.let_in(PODS)
+        assert world.woken == []
+        world.view.let_in(PODS)
+        assert world.woken == [late[0]]
+
+    queueing = replace(lab.SMALL.rules[PODS], queues=tenant_pod.unscheduled)
+    play(scene, mode=replace(lab.SMALL, rules={**lab.SMALL.rules, PODS: queueing}))
 
 
 def test_copies_cannot_be_told_while_no_cluster_that_needs_them_is_seen(play):

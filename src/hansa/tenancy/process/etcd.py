@@ -15,7 +15,7 @@ from hansa.kube.certificates import KeyPair, Subject
 from hansa.local import component, components, files, ports
 from hansa.local.process import Identity, Process
 from hansa.runtime.errors import HansaError
-from hansa.tenancy.process.commands import ENVIRONMENT, Store
+from hansa.tenancy.process.commands import MANNERS, Store
 from hansa.tenancy.process.etcd_api import READ_WRITE, ROOT, DoneBefore, EtcdApi, EtcdRefused, prefix_range
 from hansa.tenancy.process.folder import Folder
 
@@ -61,7 +61,7 @@ class OwnEtcd:
             components.etcd_argv(binary, tenant.etcd, is_fast=self.is_fast),
             current=current,
             log=log,
-            env=ENVIRONMENT[components.ETCD],
+            manner=MANNERS[components.ETCD],
         )
         # Nobody waits for it here: it serves before the API server, which starts meanwhile, first asks for it.
         return Serving(Store(f"unix://{socket}"), started, log)
@@ -150,7 +150,7 @@ class SharedEtcd:
         ]
         identity = Identity(self.state, "", components.ETCD)
         started = await component.ensure(
-            identity, argv, current=current, log=self._log, env=ENVIRONMENT[components.ETCD]
+            identity, argv, current=current, log=self._log, manner=MANNERS[components.ETCD]
         )
         await component.serving(started, self._api().is_healthy, log=self._log)
         if not (self.folder / "locked").exists():

@@ -29,7 +29,7 @@ from hansa.tenancy.api import BadVirtualCluster, VirtualCluster
 from hansa.tenancy.pki import ADMIN, Pki
 from hansa.tenancy.process import flags
 from hansa.tenancy.process import folder as folders
-from hansa.tenancy.process.commands import ENVIRONMENT, Commands
+from hansa.tenancy.process.commands import MANNERS, Commands
 from hansa.tenancy.process.deaths import Deaths
 from hansa.tenancy.process.etcd import Etcd, OwnEtcd, SharedEtcd
 from hansa.tenancy.process.folder import Folder, Record
@@ -167,7 +167,7 @@ class ProcessProvisioner:
             argv,
             current=current,
             log=tenant.log(name),
-            env=ENVIRONMENT[name],
+            manner=MANNERS[name],
         )
         if started != current:
             log.info("a program was started", extra={"tenant": tenant.id, "program": name})
