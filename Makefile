@@ -3,6 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 ALL := tests/unit tests/property tests/integration tests/e2e
 T ?= $(ALL)
+# Clusters of tests live for seconds: what they don't collect they don't work for. Benchmarks run them as users do.
+TEST := GOGC=400 $(BIN)/pytest
 MINUTES ?= 10
 
 .PHONY: setup demo test unit check format lock bench soak clean
@@ -22,9 +24,9 @@ demo: .venv/ready  ## real clusters: pods of one that run in others, tenants tha
 	@PATH="$(CURDIR)/$(BIN):$$PATH" hansa demo
 
 test: setup  ## everything; T=path[::name] runs a part
-	@$(BIN)/pytest $(if $(filter-out $(ALL),$(T)),,-n 2) $(T) || \
+	@$(TEST) $(if $(filter-out $(ALL),$(T)),,-n 2) $(T) || \
 		{ echo "what failed beside others is tried once more, alone"; \
-		$(BIN)/pytest --last-failed --last-failed-no-failures none $(T); }
+		$(TEST) --last-failed --last-failed-no-failures none $(T); }
 
 unit: .venv/ready  ## what needs no cluster
 	@$(BIN)/pytest -q tests/unit

@@ -157,6 +157,7 @@ async def test_many_tenants_beside_the_same_pods_made_directly(bench, request):
 async def test_regular_tenants_beside_greedy_ones(bench, request):
     places = await _places(bench, "fair")
     greedy, regular = places[:GREEDY], places[GREEDY:]
+    await eventually(lambda: _is_quiet(bench.super), within=300, every=1.0)
     alone = await _sequential(regular, "alone")
     flood = [asyncio.create_task(_burst(place, GREEDY_PODS)) for place in greedy]
     beside = await _sequential(regular, "beside")
@@ -244,6 +245,11 @@ async def _places(bench, namespace):
     places = [Place(tenant, namespace) for tenant in bench.tenants]
     await _make_namespaces(places)
     return places
+
+
+async def _is_quiet(client):
+    """Whether the pods of what was measured before are gone, and alone means alone."""
+    return not (await client.list(resources.PODS)).items
 
 
 async def _make_namespaces(places):
