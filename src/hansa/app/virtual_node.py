@@ -1,7 +1,6 @@
 """`hansa virtual-node`: pods of one upper cluster run in lower ones, behind virtual nodes."""
 
 import contextlib
-import gc
 import hashlib
 import logging
 from collections.abc import Iterable, Mapping
@@ -21,7 +20,7 @@ from hansa.modes.tensile_settings import Controllers, Settings
 from hansa.nodes import address
 from hansa.nodes.controller import VirtualNodes
 from hansa.nodes.lower import LowerCluster
-from hansa.runtime import tasks
+from hansa.runtime import memory, tasks
 from hansa.runtime.errors import HansaError
 
 log = logging.getLogger(__name__)
@@ -92,15 +91,14 @@ async def _serve_nodes(settings: Settings, clusters: Clusters, program: Program)
 
 
 async def _first_lists(clusters: Clusters) -> None:
-    """Wait until all pods are known. What came with them stays, so that no garbage collection need look at it again."""
+    """Wait until all pods are known. What came with them stays."""
     for cluster in clusters.values():
         async with cluster.informers.share(Scope(resources.PODS)) as pods:
             try:
                 await pods.knowledge.wait_complete(FIRST_LISTS)
             except Unlisted as error:
                 log.warning("goes on without a cluster", extra={"error": str(error)})
-    gc.collect()
-    gc.freeze()
+    memory.settle()
 
 
 def _election(settings: Settings, namespace: str, upper: Cluster, program: Program) -> tuple[Lead, ...]:
