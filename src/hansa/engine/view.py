@@ -272,11 +272,11 @@ class View:
         return crowding.is_full(self.lowers[room.cluster].stores[room.resource], self.upper_id, coming=coming)
 
     def let_in(self, resource: Resource) -> None:
-        """Where there is room in the queue below, whoever waits longest for it is looked at."""
+        """Where there is room in the queue below, whoever waits longest for it, and is there yet, is looked at."""
         for cluster in self.lowers if self.mode.rules[resource].queues else ():
             room = crowding.Room(cluster, resource, self.upper_id)
             if room in self._waiting and not self._is_crowded(room):
-                self._waiting.come(room, at_most=1)
+                self._waiting.come(room, at_most=1, who=lambda key: self.get(key) is not None)
 
     @contextlib.contextmanager
     def coming(self, resource: Resource, clusters: Iterable[str]) -> Iterator[None]:

@@ -35,13 +35,25 @@ class Waiting:
         """Who waits for this."""
         return list(self._keys.get(until, ()))
 
-    def come(self, what: Hashable, *, at_most: int | None = None) -> None:
-        """This has come, or has changed; wake who waits for it, or those of them who have waited longest."""
+    def come(self, what: Hashable, *, at_most: int | None = None, who: Callable[[Key], bool] = lambda _: True) -> None:
+        """This has come, or has changed; wake who waits for it, or those of them who have waited longest.
+
+        Of those whose turn it is, who is not meant is forgotten.
+        """
         keys = self._keys.get(what)
         if keys is None:
             return
-        for key in list(itertools.islice(keys, at_most)):
+        woken: list[Key] = []
+        passed = 0
+        for key in keys:
+            if len(woken) == at_most:
+                break
+            passed += 1
+            if who(key):
+                woken.append(key)
+        for key in list(itertools.islice(keys, passed)):
             del keys[key]
+        for key in woken:
             self.wake(key)
         if not keys:
             self._keys.pop(what, None)

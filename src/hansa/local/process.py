@@ -112,14 +112,15 @@ def running(state: Path) -> dict[tuple[str, str], Process]:
 @contextlib.contextmanager
 def _inherited(manner: Manner) -> Iterator[None]:
     """What children have from the thread that makes them, for as long as the caller stays inside."""
-    policy, set_slack = os.sched_getscheduler(0), functools.partial(ctypes.CDLL(None).prctl, PR_SET_TIMERSLACK)
+    set_slack = functools.partial(ctypes.CDLL(None).prctl, PR_SET_TIMERSLACK)
+    policy, parameters = os.sched_getscheduler(0), os.sched_getparam(0)
     set_slack(ctypes.c_ulong(TIMER_SLACK))
     if manner.is_patient:
         os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
     try:
         yield
     finally:
-        os.sched_setscheduler(0, policy, os.sched_param(0))
+        os.sched_setscheduler(0, policy, parameters)
         set_slack(ctypes.c_ulong(0))  # as it was at first
 
 

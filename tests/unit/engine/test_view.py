@@ -64,10 +64,12 @@ def test_room_in_a_full_queue_is_for_whoever_waits_longest(play):
         for number in range(crowding.MOST):
             _, [made] = world.decide(pod(number))
             world.put(world.lower, PODS, made.obj)
-        late = [pod("late"), pod("later")]
+        late = [pod("gone"), pod("late"), pod("later")]
         for key in late:
             _, [action] = world.decide(key)
             assert action == plan.Wait("as many of up as may wait in low at once")
+        store = world.upper.stores[PODS]
+        store.apply(watching.Deleted(store.get(Place("default", "pgone"))))
         world.woken.clear()
         world.view.let_in(PODS)
         assert world.woken == []
@@ -77,7 +79,7 @@ def test_room_in_a_full_queue_is_for_whoever_waits_longest(play):
             world.view.let_in(PODS)
         assert world.woken == []
         world.view.let_in(PODS)
-        assert world.woken == [late[0]]
+        assert world.woken == [late[1]]
 
     queueing = replace(lab.SMALL.rules[PODS], queues=tenant_pod.unscheduled)
     play(scene, mode=replace(lab.SMALL, rules={**lab.SMALL.rules, PODS: queueing}))
