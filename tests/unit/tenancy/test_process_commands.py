@@ -5,6 +5,9 @@ from pathlib import Path
 import pytest
 
 import virtual_clusters
+from hansa.engine.lowers import QUOTAS
+from hansa.modes import virtualcluster
+from hansa.modes.virtualcluster_settings import Extra, Settings
 from hansa.tenancy import api
 from hansa.tenancy.api import network
 from hansa.tenancy.process import commands, flags
@@ -89,3 +92,12 @@ def test_controllers_that_have_nothing_to_do_are_off_unless_a_version_names_them
     assert "-node-lifecycle-controller" not in asked
     assert {"node-lifecycle-controller", "-job-controller", "-ttl-controller"} <= set(asked)
     assert commands.without_idle("namespace-controller") == "namespace-controller"
+
+
+def test_what_the_syncer_watches_in_a_tenant_has_a_cache_which_tells_that_nothing_happened():
+    settings = Settings(extra=frozenset(Extra))
+    watched = {*virtualcluster.mode(settings).rules, *virtualcluster.shared(settings).rules, QUOTAS}
+    without = {(group, name) for group, names in commands.UNCACHED.items() for name in names}
+    assert {(resource.group, resource.plural) for resource in watched}.isdisjoint(without)
+    [sizes] = [flag for flag in lines().apiserver() if flag.startswith("--watch-cache-sizes=")]
+    assert {"limitranges#0", "roles.rbac.authorization.k8s.io#0"} <= set(sizes.partition("=")[2].split(","))
