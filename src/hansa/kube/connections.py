@@ -11,8 +11,8 @@ from hansa.kube import wire
 from hansa.kube.credentials import Access
 from hansa.kube.wire import Connection
 
-FREELY = 8  # connections for which no request waits
-PATIENCE = 0.05  # seconds that a request waits for one of those, and that pass between one more and the next
+FREELY = 2  # connections for which no request waits
+PATIENCE = 0.05  # seconds, times the connections there are: how long a request waits for one before one more is opened
 
 
 class Connections:
@@ -99,13 +99,13 @@ class Connections:
             raise
 
     def _lose_patience_later(self, freed: asyncio.Future[Connection | None]) -> None:
-        asyncio.get_running_loop().call_later(PATIENCE, self._lose_patience, freed)
+        asyncio.get_running_loop().call_later(PATIENCE * self._taken, self._lose_patience, freed)
 
     def _lose_patience(self, freed: asyncio.Future[Connection | None]) -> None:
         now = asyncio.get_running_loop().time()
         if freed.done():
             return
-        if now - self._one_more < PATIENCE:
+        if now - self._one_more < PATIENCE * self._taken:
             self._lose_patience_later(freed)
         else:
             self._one_more = now
