@@ -16,6 +16,7 @@ from msgspec import UNSET, Raw, UnsetType
 from hansa.kube.errors import Invalid
 
 T = TypeVar("T")
+SHORT = 512  # characters of a label or an annotation that may well be found on many objects
 
 
 class Key(NamedTuple):
@@ -64,10 +65,16 @@ class Metadata(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defau
         return f"Metadata({Key(self.namespace, self.name)} @{self.resource_version})"
 
     def settle(self, *, keep_managed_fields: bool) -> None:
-        """The last step of reading: drop the managedFields, or copy them, since a view keeps the whole answer alive."""
+        """The last step of reading: drop the managedFields, or copy them, since a view keeps the whole answer alive.
+
+        Labels and annotations say the same of many objects: each such text is once in memory.
+        """
         managed = self.managed_fields
         if not isinstance(managed, UnsetType):
             msgspec.structs.force_setattr(self, "managed_fields", managed.copy() if keep_managed_fields else UNSET)
+        for table in (self._labels, self._annotations):
+            if table:
+                table.update((name, _once(value)) for name, value in table.items() if len(value) <= SHORT)
 
     @property
     def labels(self) -> Mapping[str, str]:
@@ -240,6 +247,12 @@ def _unusual_metadata(raw: Raw) -> tuple[Metadata, dict[str, Raw]]:
 
 _KNOWN_METADATA = frozenset(Metadata.__struct_encode_fields__)
 _KNOWN_REFERENCE = frozenset(OwnerReference.__struct_encode_fields__)
+
+
+@functools.lru_cache(maxsize=4096)
+def _once(text: str) -> str:
+    """The same text as last time, so that the copy can go."""
+    return text
 
 
 @functools.lru_cache(maxsize=512)

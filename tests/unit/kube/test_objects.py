@@ -159,6 +159,13 @@ def test_the_garbage_collector_does_not_track_objects() -> None:
     assert not any(gc.is_tracked(part) for part in (pod, pod.metadata, pod._content, pod.metadata._labels))
 
 
+def test_what_labels_and_annotations_say_of_many_objects_is_once_in_memory() -> None:
+    one, other = (Object.parse(json.dumps(POD).encode()) for _ in range(2))
+    for these, those in ((one.labels, other.labels), (one.annotations, other.annotations)):
+        assert these
+        assert all(these[name] is those[name] for name in these)
+
+
 def test_an_object_does_not_keep_the_whole_answer_alive() -> None:
     pod = Object.parse(json.dumps(POD | {"padding": "x" * 100_000}).encode()).with_fields(padding=None)
     assert sum(len(bytes(raw)) for raw in gc.get_referents(pod._content) if isinstance(raw, msgspec.Raw)) < 200
