@@ -14,7 +14,6 @@ import programs
 from eventually import eventually
 from hansa.kube import resources
 from hansa.kube.objects import Object
-from hansa.scheduling.pooling.uppers import QUOTAS
 from hansa.tenancy import api
 from programs import Hansa
 from tenant_league import Side
@@ -86,10 +85,10 @@ class Pool:
     async def quota(self, namespace: str, **hard: str) -> None:
         """Set the quota of a namespace."""
         spec = {"hard": hard}
-        if await self.meta.look(QUOTAS, "all", namespace):
-            await self.meta.client.patch(QUOTAS, "all", {"spec": spec}, namespace=namespace)
+        if await self.meta.look(resources.QUOTAS, "all", namespace):
+            await self.meta.client.patch(resources.QUOTAS, "all", {"spec": spec}, namespace=namespace)
         else:
-            await self.meta.make(QUOTAS, "all", namespace, spec=spec)
+            await self.meta.make(resources.QUOTAS, "all", namespace, spec=spec)
 
     async def placed(self, namespace: str, wanted: dict[str, int]) -> None:
         """Wait until the slices of a namespace are so."""

@@ -42,9 +42,8 @@ def without_node(upper: Object, _link: Link) -> Object:
 
 
 def image_follows(lower: Object, wanted: Object) -> list[Part]:
-    patch = diff.metadata_patch(lower, wanted)
-    if lower.spec["image"] != wanted.spec["image"]:
-        patch["spec"] = {"image": wanted.spec["image"]}
+    patch, image = diff.metadata_patch(lower, wanted), wanted.spec["image"]
+    patch |= {"spec": {"image": image}} if lower.spec["image"] != image else {}
     return [Part(patch)] if patch else []
 
 

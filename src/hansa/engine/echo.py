@@ -100,7 +100,7 @@ class Echo:
 
 
 class _Line:
-    """The newest state of each Event that waits, by its uid; as JSON, which takes a quarter of the room."""
+    """The newest state of each Event that waits, by its uid; as JSON, which is one piece of memory instead of 35."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, tuple[bytes, str, Resource, stamp.Origin]] = {}

@@ -14,12 +14,12 @@ from hansa.engine.view import BY_UPPER, Spot, by_upper
 from hansa.engine.waiting import Waiting
 from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
+from hansa.kube.resources import QUOTAS
 from hansa.model import stamp
 from hansa.model.mode import Mode
 from hansa.model.pair import Key
 from hansa.runtime import clock, metrics, tasks
 
-QUOTAS = Resource("", "v1", "resourcequotas", kind="ResourceQuota")
 FEW = 4  # who is woken by one change of a quota; those who succeed wake others
 
 

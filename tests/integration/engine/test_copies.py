@@ -2,7 +2,6 @@
 
 import engine_lab as lab
 from eventually import eventually
-from hansa.engine.lowers import QUOTAS
 from hansa.engine.registry import Route
 from hansa.kube import errors, resources
 from hansa.kube.objects import Object
@@ -155,8 +154,10 @@ async def test_a_refusal_stands_as_an_event_and_is_tried_again_when_it_can_succe
     await clients["up"].create(PODS, lab.pod("first", "vn1", namespace=home))
     await eventually(see["low1"].has(PODS, "first", home))
     quota = {"metadata": {"name": "few", "namespace": home}, "spec": {"hard": {"pods": "1"}}}
-    await clients["low1"].create(QUOTAS, Object.of({"apiVersion": "v1", "kind": "ResourceQuota", **quota}))
-    await eventually(see["low1"].has(QUOTAS, "few", home, lambda o: o.status.get("used", {}).get("pods") == "1"))
+    await clients["low1"].create(resources.QUOTAS, Object.of({"apiVersion": "v1", "kind": "ResourceQuota", **quota}))
+    await eventually(
+        see["low1"].has(resources.QUOTAS, "few", home, lambda o: o.status.get("used", {}).get("pods") == "1")
+    )
 
     for number in range(6):
         await clients["up"].create(PODS, lab.pod(f"more-{number}", "vn1", namespace=home))
@@ -164,7 +165,7 @@ async def test_a_refusal_stands_as_an_event_and_is_tried_again_when_it_can_succe
         event = await eventually(see["up"].told(f"more-{number}", home, "Refused"))
         assert "exceeded quota" in event.get("message")
 
-    await clients["low1"].patch(QUOTAS, "few", {"spec": {"hard": {"pods": "10"}}}, namespace=home)
+    await clients["low1"].patch(resources.QUOTAS, "few", {"spec": {"hard": {"pods": "10"}}}, namespace=home)
     for number in range(6):
         await eventually(see["up"].has(PODS, f"more-{number}", home, is_running), within=20)
 

@@ -12,7 +12,6 @@ import pytest
 
 import engine_lab as lab
 from eventually import eventually
-from hansa.engine.lowers import QUOTAS
 from hansa.engine.registry import Route
 from hansa.kube import errors, resources
 from hansa.kube.objects import Key as Place
@@ -221,14 +220,14 @@ async def test_what_the_lower_cluster_refuses_stands_above_in_the_words_of_the_u
     quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q", "namespace": below}}
     async with start_many():
         await eventually(see["low1"].has(NAMESPACES, below, ""))
-        await clients["low1"].create(QUOTAS, Object.of(quota | {"spec": {"hard": {"pods": "0"}}}))
-        await eventually(see["low1"].has(QUOTAS, "q", below, lambda o: "hard" in o.status))
+        await clients["low1"].create(resources.QUOTAS, Object.of(quota | {"spec": {"hard": {"pods": "0"}}}))
+        await eventually(see["low1"].has(resources.QUOTAS, "q", below, lambda o: "hard" in o.status))
         await clients["up"].create(PODS, pod("web", homes))
         told = await eventually(see["up"].told("web", homes, "Refused"))
         assert "exceeded quota" in told.get("message")
         assert below not in told.get("message")
         await eventually(see["up"].has(PODS, "web", homes, is_refused("exceeded quota")))
-        await clients["low1"].delete(QUOTAS, "q", namespace=below)
+        await clients["low1"].delete(resources.QUOTAS, "q", namespace=below)
         running = await eventually(see["up"].has(PODS, "web", homes, is_running))
         assert not is_refused("")(running)
         await clients["up"].delete(PODS, "web", namespace=homes, grace=0)

@@ -15,7 +15,6 @@ from hansa.kube.resource import Resource
 T = TypeVar("T")
 REFUSED = frozenset({"refused"})
 SLICES = Resource("resource.k8s.io", "v1", "resourceslices", kind="ResourceSlice", namespaced=False)
-QUOTAS = Resource("", "v1", "resourcequotas", kind="ResourceQuota")
 DEVICES, CAPACITIES = 128, 32  # the most that one ResourceSlice may have
 
 SUFFIXES = ["", *"numkMGTPE", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"]
@@ -109,7 +108,7 @@ async def test_resource_lists_are_rounded_up_to_milli_as_the_server_does(client:
     texts = [text for text in read if quantity.parse(text) >= quantity.ZERO and not is_past_the_last_suffix(text)]
     hard = {f"requests.example.com/r{i}": text for i, text in enumerate(texts)}
     quota = Object.of({"metadata": {"name": "quantities"}, "spec": {"hard": hard}})
-    theirs = (await client.create(QUOTAS, quota, namespace=namespace, dry_run=True)).spec["hard"]
+    theirs = (await client.create(resources.QUOTAS, quota, namespace=namespace, dry_run=True)).spec["hard"]
     ours = {name: str(quantity.parse(text).rounded_up()) for name, text in hard.items()}
     assert [(hard[name], ours[name], theirs[name]) for name in hard if ours[name] != theirs[name]] == []
 

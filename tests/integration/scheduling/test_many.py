@@ -11,7 +11,6 @@ import pytest
 from eventually import eventually
 from hansa.kube import quantity, resources
 from hansa.local import ClusterSpec, NodeShape
-from hansa.scheduling.pooling.uppers import QUOTAS
 from league import fresh_name
 from pool_league import PLACEMENTS, SLICE
 from tenant_league import clusters_up
@@ -35,8 +34,10 @@ async def five(pool, fleet, kubectl):
         for name in MORE:
             await pool.add(name)
         yield pool
-        quotas = (await pool.meta.client.list(QUOTAS, limit=0)).items
-        await asyncio.gather(*(pool.meta.client.delete(QUOTAS, q.name, namespace=q.namespace) for q in quotas))
+        quotas = (await pool.meta.client.list(resources.QUOTAS, limit=0)).items
+        await asyncio.gather(
+            *(pool.meta.client.delete(resources.QUOTAS, q.name, namespace=q.namespace) for q in quotas)
+        )
         await pool.empty()
         for name in MORE:
             await pool.meta.kubectl("delete", "cluster.cluster.x-k8s.io", name)
@@ -118,8 +119,8 @@ async def _change(pool, checker, chance, namespace):
         await pool.meta.client.patch(resources.NAMESPACES, namespace, {"metadata": {"annotations": texts}})
     elif quota:
         await pool.quota(namespace, **quota)
-    elif await pool.meta.look(QUOTAS, "all", namespace):
-        await pool.meta.client.delete(QUOTAS, "all", namespace=namespace)
+    elif await pool.meta.look(resources.QUOTAS, "all", namespace):
+        await pool.meta.client.delete(resources.QUOTAS, "all", namespace=namespace)
 
 
 @pytest.mark.timeout(400)
@@ -136,7 +137,7 @@ async def test_200_namespaces_over_5_clusters_never_hold_more_than_there_is(five
         async with slots:
             annotations = {SLICE: json.dumps(slice_)}
             await pool.meta.make(resources.NAMESPACES, name, metadata={"annotations": annotations})
-            await pool.meta.make(QUOTAS, "all", name, spec={"hard": quota})
+            await pool.meta.make(resources.QUOTAS, "all", name, spec={"hard": quota})
 
     async def change(name):
         async with slots:

@@ -4,7 +4,6 @@ import random
 from collections import Counter
 
 from hansa.kube import resources
-from hansa.scheduling.pooling.uppers import QUOTAS
 from pool_league import bound
 
 TWO = {"cpu": "200m", "memory": "200Mi"}
@@ -56,7 +55,7 @@ async def test_a_quota_grows_and_shrinks_and_goes(pool, namespace):
     kept = await pool.given(namespace, "keeps")
     await pool.quota(namespace, cpu="100m", memory="100Mi")
     await pool.placed(namespace, {kept: 1})
-    await pool.meta.client.delete(QUOTAS, "all", namespace=namespace)
+    await pool.meta.client.delete(resources.QUOTAS, "all", namespace=namespace)
     await pool.placed(namespace, {})
     await pool.condition(namespace, "NoQuota")
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from eventually import eventually
+from hansa.kube import resources
 from hansa.local import ClusterSpec
-from hansa.scheduling.pooling.uppers import QUOTAS
 from hansa.tenancy import api
 from pool_league import announce
 from programs import Refused
@@ -61,7 +61,7 @@ async def test_of_two_tenants_that_want_the_last_slice_one_gets_it_and_the_other
     assert (await loser.condition(namespace, "WaitsForRoom"))["message"].startswith(told)
     assert (await loser.meta.event("WaitsForRoom", namespace))["message"].startswith(told)
     await loser.placed(namespace, {})
-    await winner.meta.client.delete(QUOTAS, "all", namespace=namespace)
+    await winner.meta.client.delete(resources.QUOTAS, "all", namespace=namespace)
     await asyncio.gather(*waiting)
     await winner.placed(namespace, {})
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import virtual_clusters
-from hansa.engine.lowers import QUOTAS
+from hansa.kube import resources
 from hansa.modes import virtualcluster
 from hansa.modes.virtualcluster_settings import Extra, Settings
 from hansa.tenancy import api
@@ -96,7 +96,7 @@ def test_controllers_that_have_nothing_to_do_are_off_unless_a_version_names_them
 
 def test_what_the_syncer_watches_in_a_tenant_has_a_cache_which_tells_that_nothing_happened():
     settings = Settings(extra=frozenset(Extra))
-    watched = {*virtualcluster.mode(settings).rules, *virtualcluster.shared(settings).rules, QUOTAS}
+    watched = {*virtualcluster.mode(settings).rules, *virtualcluster.shared(settings).rules, resources.QUOTAS}
     without = {(group, name) for group, names in commands.UNCACHED.items() for name in names}
     assert {(resource.group, resource.plural) for resource in watched}.isdisjoint(without)
     [sizes] = [flag for flag in lines().apiserver() if flag.startswith("--watch-cache-sizes=")]

@@ -16,7 +16,6 @@ from hansa.kube import objects, resources
 from hansa.kube.resource import Resource
 from hansa.runtime import tasks
 
-QUOTAS = Resource("", "v1", "resourcequotas", kind="ResourceQuota")
 NAMESPACE = "namespace"  # the index of quotas and pods
 
 
@@ -76,7 +75,7 @@ class Upper:
             return await self._stack.enter_async_context(self._cluster.informers.share(Scope(resource)))
 
         self.namespaces = await share(resources.NAMESPACES)
-        self.quotas, self.pods = await share(QUOTAS), await share(resources.PODS)
+        self.quotas, self.pods = await share(resources.QUOTAS), await share(resources.PODS)
         self._stack.callback(self._look_at_all, False)  # when it leaves
         for store in (self.quotas, self.pods):
             store.index(NAMESPACE, _namespace)
