@@ -186,6 +186,9 @@ class Connection(asyncio.BufferedProtocol):
         self._view = memoryview(self._buffer)
 
     def _emptied(self) -> None:
+        if FIRST_BUFFER < len(self._buffer) > 4 * self._filled:  # the burst that it grew for is over
+            self._buffer = bytearray(len(self._buffer) // 2)
+            self._view = memoryview(self._buffer)
         self._filled = 0
         if self._is_full:
             self._is_full = False
@@ -212,6 +215,8 @@ class Connection(asyncio.BufferedProtocol):
         _wake(self._news)
         _wake(self._room)
         _wake(self.closed)
+        # Each would keep the other, and the buffers of TLS, until the garbage collector comes.
+        self._transport = self._socket = _Lost()
 
     def pause_writing(self) -> None:
         self._room = asyncio.get_running_loop().create_future()
@@ -219,6 +224,19 @@ class Connection(asyncio.BufferedProtocol):
     def resume_writing(self) -> None:
         _wake(self._room)
         self._room = None
+
+
+class _Lost(asyncio.Transport):
+    """Where a transport was: what is sent is lost, and nothing comes."""
+
+    def write(self, data: bytes | bytearray | memoryview) -> None: ...
+
+    def abort(self) -> None: ...
+
+    def pause_reading(self) -> None: ...
+
+    def is_closing(self) -> bool:
+        return True
 
 
 def _wake(waiter: asyncio.Future[None] | None) -> None:

@@ -2,24 +2,27 @@
 
 import asyncio
 import contextlib
+import gc
 import tracemalloc
+import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
 from hansa.kube import errors
-from hansa.kube.credentials import Credentials
+from hansa.kube.credentials import Credentials, kubeconfig
 from hansa.kube.credentials.login import Login
 from hansa.kube.server import Server
-from hansa.kube.wire import Connection
+from hansa.kube.wire import Connection, Stale, connect
+from hansa.local import Cluster
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 Script = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 @contextlib.asynccontextmanager
-async def against(script: Script) -> AsyncIterator[Server]:
-    """A client of a server that treats each connection as the script says, then closes it."""
+async def serving(script: Script) -> AsyncIterator[int]:
+    """The port of a server that treats each connection as the script says, then closes it."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
@@ -27,10 +30,17 @@ async def against(script: Script) -> AsyncIterator[Server]:
         writer.close()
 
     listening = await asyncio.start_server(serve, "127.0.0.1", 0)
-    port = listening.sockets[0].getsockname()[1]
-    login = Login(server=f"http://127.0.0.1:{port}/base", server_origin="field server", origin="test")
-    async with listening, Server(Credentials(lambda: login), user_agent="test", deadline=5) as server:
-        yield server
+    async with listening:
+        yield listening.sockets[0].getsockname()[1]
+
+
+@contextlib.asynccontextmanager
+async def against(script: Script) -> AsyncIterator[Server]:
+    """A client of such a server."""
+    async with serving(script) as port:
+        login = Login(server=f"http://127.0.0.1:{port}/base", server_origin="field server", origin="test")
+        async with Server(Credentials(lambda: login), user_agent="test", deadline=5) as server:
+            yield server
 
 
 async def request_head(reader: asyncio.StreamReader) -> bytes:
@@ -166,6 +176,48 @@ async def test_a_connection_is_small_until_it_has_much_to_carry() -> None:
         for _ in range(2):
             answer = await server.request("GET", "/x")
             assert (len(answer.headers["X-Long"]), answer.body) == (50_000, b"y" * 1_000_000)
+
+
+async def test_a_connection_is_small_again_after_a_burst() -> None:
+    async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await request_head(reader)
+        writer.write(b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * 1_000_000)
+        while await reader.read(1):
+            writer.write(b"y")
+
+    async with serving(script) as port:
+        _, connection = await asyncio.get_running_loop().create_connection(Connection, "127.0.0.1", port)
+        await connection.exchange(b"GET / HTTP/1.1\r\n\r\n")
+        largest, left = 0, 1_000_000
+        while left:
+            left -= sum(map(len, await connection.pieces()))
+            largest = max(largest, len(connection.get_buffer(-1)))
+        for _ in range(10):
+            await connection.write_raw(b"?")
+            assert await connection.pieces() == [b"y"]
+        assert len(connection.get_buffer(-1)) < 10_000 < largest
+        connection.close()
+
+
+async def test_a_connection_that_ended_is_gone_with_its_buffers(cluster: Cluster) -> None:
+    access = await kubeconfig.from_files(cluster.kubeconfig).access()
+    connection = await connect(access)
+    await connection.exchange(b"GET /readyz HTTP/1.1\r\nHost: test\r\n\r\n")
+    assert await connection.body() == b"ok"
+    there = weakref.ref(connection)
+    gc.disable()
+    try:
+        connection.close()
+        await connection.closed
+        connection.close()
+        assert not connection.is_reusable
+        with pytest.raises(Stale):
+            await connection.exchange(b"GET /readyz HTTP/1.1\r\nHost: test\r\n\r\n")
+        del connection
+        await asyncio.sleep(0.1)
+        assert there() is None
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize(("latency", "least", "most"), [(0.002, 1, 4), (0.2, 8, 20)], ids=["near", "far"])
