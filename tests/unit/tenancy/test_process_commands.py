@@ -6,6 +6,7 @@ import pytest
 
 import virtual_clusters
 from hansa.kube import resources
+from hansa.local import components
 from hansa.modes import virtualcluster
 from hansa.modes.virtualcluster_settings import Extra, Settings
 from hansa.tenancy import api
@@ -62,7 +63,7 @@ def test_flags_are_read_as_people_write_them(words, found):
 
 def test_a_versions_arguments_are_honoured_where_they_make_sense():
     asked = ["--max-requests-inflight=5", "--gone-since-1.24=true", "--v=4", "--feature-gates=$(GATES)"]
-    argv = lines(apiserver=[*asked, "--etcd-servers=https://etcd-0.etcd:2379"]).apiserver()
+    argv = lines(apiserver=[*asked, "--etcd-servers=https://etcd-0.etcd:2379"]).argv(components.APISERVER)
     assert {"--max-requests-inflight=5", "--v=4"} <= set(argv)
     assert not [word for word in argv if "gone-since" in word or "GATES" in word or "etcd-0" in word]
     assert "--etcd-servers=unix:///state/tenants/id/etcd/client.sock" in argv
@@ -70,20 +71,20 @@ def test_a_versions_arguments_are_honoured_where_they_make_sense():
 
 def test_no_flag_is_said_twice():
     argv = lines(SHARED, apiserver=["--feature-gates=A=true"], controller_manager=["--controllers=*"])
-    for line in (argv.apiserver(), argv.controllers()):
+    for line in (argv.argv(components.APISERVER), argv.argv(components.CONTROLLERS)):
         names = [word.partition("=")[0] for word in line]
         assert len(names) == len(set(names))
 
 
 def test_a_shared_etcd_is_used_with_the_tenants_own_credentials_below_its_prefix():
-    argv = lines(SHARED, apiserver=["--feature-gates=A=true"]).apiserver()
+    argv = lines(SHARED, apiserver=["--feature-gates=A=true"]).argv(components.APISERVER)
     assert {"--etcd-prefix=/id", "--etcd-certfile=/e/c.crt", "--etcd-compaction-interval=0"} <= set(argv)
     assert "--feature-gates=A=true,WatchList=false" in argv
 
 
 def test_an_endpoint_is_published_only_where_it_leads_somewhere():
-    assert "--endpoint-reconciler-type=none" in lines().apiserver()
-    assert "--endpoint-reconciler-type=lease" in lines(address="192.0.2.1").apiserver()
+    assert "--endpoint-reconciler-type=none" in lines().argv(components.APISERVER)
+    assert "--endpoint-reconciler-type=lease" in lines(address="192.0.2.1").argv(components.APISERVER)
 
 
 def test_controllers_that_have_nothing_to_do_are_off_unless_a_version_names_them():
@@ -99,5 +100,15 @@ def test_what_the_syncer_watches_in_a_tenant_has_a_cache_which_tells_that_nothin
     watched = {*virtualcluster.mode(settings).rules, *virtualcluster.shared(settings).rules, resources.QUOTAS}
     without = {(group, name) for group, names in commands.UNCACHED.items() for name in names}
     assert {(resource.group, resource.plural) for resource in watched}.isdisjoint(without)
-    [sizes] = [flag for flag in lines().apiserver() if flag.startswith("--watch-cache-sizes=")]
+    [sizes] = [flag for flag in lines().argv(components.APISERVER) if flag.startswith("--watch-cache-sizes=")]
     assert {"limitranges#0", "roles.rbac.authorization.k8s.io#0"} <= set(sizes.partition("=")[2].split(","))
+
+
+def test_a_shared_etcd_is_not_asked_for_what_all_tenants_wrote():
+    assert "--watch-cache-sizes" not in " ".join(lines(SHARED).argv(components.APISERVER))
+
+
+def test_an_api_server_takes_less_memory_where_many_share_an_etcd():
+    shared, own = lines(SHARED).manner(components.APISERVER), lines().manner(components.APISERVER)
+    assert int(shared.defaults["GOGC"]) < int(own.defaults["GOGC"])
+    assert lines().manner(components.CONTROLLERS) == lines(SHARED).manner(components.CONTROLLERS) == commands.LEAN

@@ -36,7 +36,8 @@ IDLE_CONTROLLERS = (
 )
 # What a tenant has few of and hardly anybody watches, by API group. The API server would keep a cache of each, with a
 # watch and a clock of its own: a sixth of what it does when idle. Whoever watches them is served by etcd, without
-# bookmarks.
+# bookmarks: it begins again, every few minutes, at an old revision, and etcd reads all that was written since. In one
+# of its own that is little; in a shared one it would be what all tenants wrote, so there each kind has its cache.
 UNCACHED = {
     "": ("limitranges", "podtemplates", "replicationcontrollers"),
     "admissionregistration.k8s.io": (
@@ -67,8 +68,9 @@ UNCACHED = {
 # core at most for each program: threads that wake each other up for nothing cost it a fifth of its time under load. As
 # much goes where programs push each other from a core, so those of tenants wait for their turn.
 LEAN = Manner({"GOGC": "40", "GOMAXPROCS": "1"}, is_patient=True)
-BUSY = Manner({"GOGC": "55", "GOMAXPROCS": "1"}, is_patient=True)
-MANNERS = {components.APISERVER: BUSY, components.CONTROLLERS: LEAN, components.ETCD: LEAN}
+# An API server has most to do. Whoever lets tenants share an etcd wants many of them.
+BESIDE_MANY = Manner({"GOGC": "50", "GOMAXPROCS": "1"}, is_patient=True)
+BESIDE_FEW = Manner({"GOGC": "75", "GOMAXPROCS": "1"}, is_patient=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,17 +112,26 @@ class Commands:
     binaries: Mapping[str, Path]
     known: Mapping[str, frozenset[str]]
 
-    def apiserver(self) -> list[str]:
-        """The API server."""
+    def argv(self, component: str) -> list[str]:
+        """The words that start one of them."""
+        return self._apiserver() if component == components.APISERVER else self._controllers()
+
+    def manner(self, component: str) -> Manner:
+        """How one of them runs beside all others."""
+        if component != components.APISERVER:
+            return LEAN
+        return BESIDE_MANY if self.store.is_shared else BESIDE_FEW
+
+    def _apiserver(self) -> list[str]:
         ours, container = self._place_of_apiserver(), self.order.version.spec.api_server.container
         if self.store.is_shared:
             # It learns only from etcd's state, which it may not see, that etcd can do what such watches need.
             asked = flags.asked(container).get("feature-gates", "")
             ours["feature-gates"] = ",".join(part for part in (asked, "WatchList=false") if part)
-        return self._argv(components.APISERVER, ours, APISERVER_DEFAULTS, container)
+        caches = {} if self.store.is_shared else {"watch-cache-sizes": _without_caches(UNCACHED)}
+        return self._argv(components.APISERVER, ours, APISERVER_DEFAULTS | caches, container)
 
-    def controllers(self) -> list[str]:
-        """The controller-manager."""
+    def _controllers(self) -> list[str]:
         bundle = self.order.version.spec.controller_manager
         container = bundle.container if bundle else {}
         asked = flags.asked(container).get("controllers", "*")
@@ -203,7 +214,6 @@ APISERVER_DEFAULTS = {
     "etcd-count-metric-poll-period": "0",
     "etcd-db-metric-poll-interval": "0",
     "profiling": "false",
-    "watch-cache-sizes": _without_caches(UNCACHED),
 }
 CONTROLLER_DEFAULTS = {
     "use-service-account-credentials": "true",

@@ -15,7 +15,7 @@ from hansa.kube.certificates import KeyPair, Subject
 from hansa.local import component, components, files, ports
 from hansa.local.process import Identity, Process
 from hansa.runtime.errors import HansaError
-from hansa.tenancy.process.commands import MANNERS, Store
+from hansa.tenancy.process.commands import LEAN, Store
 from hansa.tenancy.process.etcd_api import READ_WRITE, ROOT, DoneBefore, EtcdApi, EtcdRefused, prefix_range
 from hansa.tenancy.process.folder import Folder
 
@@ -61,7 +61,7 @@ class OwnEtcd:
             components.etcd_argv(binary, tenant.etcd, is_fast=self.is_fast),
             current=current,
             log=log,
-            manner=MANNERS[components.ETCD],
+            manner=LEAN,
         )
         # Nobody waits for it here: it serves before the API server, which starts meanwhile, first asks for it.
         return Serving(Store(f"unix://{socket}"), started, log)
@@ -149,9 +149,7 @@ class SharedEtcd:
             f"--auto-compaction-retention={COMPACTION}",
         ]
         identity = Identity(self.state, "", components.ETCD)
-        started = await component.ensure(
-            identity, argv, current=current, log=self._log, manner=MANNERS[components.ETCD]
-        )
+        started = await component.ensure(identity, argv, current=current, log=self._log, manner=LEAN)
         await component.serving(started, self._api().is_healthy, log=self._log)
         if not (self.folder / "locked").exists():
             await self._lock_up()

@@ -29,7 +29,7 @@ from hansa.tenancy.api import BadVirtualCluster, VirtualCluster
 from hansa.tenancy.pki import ADMIN, Pki
 from hansa.tenancy.process import flags
 from hansa.tenancy.process import folder as folders
-from hansa.tenancy.process.commands import MANNERS, Commands
+from hansa.tenancy.process.commands import Commands
 from hansa.tenancy.process.deaths import Deaths
 from hansa.tenancy.process.etcd import Etcd, OwnEtcd, SharedEtcd
 from hansa.tenancy.process.folder import Folder, Record
@@ -139,7 +139,7 @@ class ProcessProvisioner:
     async def _serve(
         self, tenant: Folder, commands: Commands, running: Mapping[tuple[str, str], Process], pki: Pki
     ) -> list[Process]:
-        apiserver = await self._start(tenant, components.APISERVER, commands.apiserver(), running)
+        apiserver = await self._start(tenant, components.APISERVER, commands, running)
         place = Place("", self._settings.address, commands.port)
         log_of = tenant.log(components.APISERVER)
         try:
@@ -148,7 +148,7 @@ class ProcessProvisioner:
             if running.get((tenant.id, components.APISERVER)) == apiserver:
                 await apiserver.stop()  # it had its time before: the next try begins with a new one
             raise
-        controllers = await self._start(tenant, components.CONTROLLERS, commands.controllers(), running)
+        controllers = await self._start(tenant, components.CONTROLLERS, commands, running)
         if not commands.order.vc.is_running or running.get((tenant.id, components.CONTROLLERS)) != controllers:
             credentials = Credentials(
                 lambda: kubeconfig.parse(pki.kubeconfigs[ADMIN], origin="the tenant's kubeconfig")
@@ -159,15 +159,15 @@ class ProcessProvisioner:
         return [apiserver, controllers]
 
     async def _start(
-        self, tenant: Folder, name: str, argv: list[str], running: Mapping[tuple[str, str], Process]
+        self, tenant: Folder, name: str, commands: Commands, running: Mapping[tuple[str, str], Process]
     ) -> Process:
         current = running.get((tenant.id, name))
         started = await component.ensure(
             Identity(self._state, tenant.id, name),
-            argv,
+            commands.argv(name),
             current=current,
             log=tenant.log(name),
-            manner=MANNERS[name],
+            manner=commands.manner(name),
         )
         if started != current:
             log.info("a program was started", extra={"tenant": tenant.id, "program": name})
