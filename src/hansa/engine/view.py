@@ -52,7 +52,8 @@ class View:
         self.routes: dict[str, Route] = {}
         self._waiting = waiting
         self._settled: dict[tuple[Key, str], int] = {}
-        self._coming: collections.Counter[tuple[str, Resource]] = collections.Counter()  # creations under way
+        # For kinds that queue below, by the lower cluster.
+        self._lines: dict[Resource, dict[str, crowding.Line]] = collections.defaultdict(dict)
         self.under_way: set[tuple[Key, str]] = set()  # the clusters where a write for the key goes on
         self.references = references.References(self.name, mode, self._moved, also=self._also)
         self.tokens: tokens.Tokens | None = None  # of those modes whose pods get tokens of the upper cluster
@@ -73,12 +74,15 @@ class View:
             cache.index(BY_UPPER, by_upper)
             if (queues := self.mode.rules[resource].queues) is not None:
                 cache.index(crowding.QUEUEING, queues)
+                self._lines[resource][route.lower] = crowding.Line(cache, self.upper_id)
         self._replace_all()
 
     def detach(self, lower: str) -> None:
         """Forget a lower cluster; nothing there is looked at or touched any more."""
         for table in (self.links, self.lowers, self.routes):
             table.pop(lower, None)
+        for lines in self._lines.values():
+            lines.pop(lower, None)
         self._settled = {where: content for where, content in self._settled.items() if where[1] != lower}
         self._replace_all()
 
@@ -149,6 +153,13 @@ class View:
 
     def snapshot(self, key: Key) -> Pair:
         """All that a decision on the key reads."""
+        pair = self._snapshot(key)
+        for cluster, line in self._lines[key.resource].items():
+            if cluster not in pair.waits_for:
+                line.leave(key)
+        return pair
+
+    def _snapshot(self, key: Key) -> Pair:
         if self.upper.trouble:
             self._waiting.put(key, until=self.name)
             return Pair(key, Unknown(self.upper.trouble))
@@ -234,9 +245,8 @@ class View:
         """What must be in a cluster before this object: what it refers to, exists above, and belongs there."""
         missing = {}
         for cluster in (name for name, lower in lowers.items() if lower is None):
-            room = crowding.Room(cluster, key.resource, self.upper_id)
-            if self._is_crowded(room):
-                self._waiting.put(key, until=room)
+            line = self._lines[key.resource].get(cluster)
+            if line is not None and not line.lets_in(key):
                 missing[cluster] = f"as many of {self.name} as may wait in {cluster} at once"
                 continue
             for name in self._needed(key):
@@ -265,28 +275,23 @@ class View:
             return False
         return any(self.lower(self.key(reader), cluster) is not None for reader in self.references.readers(name))
 
-    def _is_crowded(self, room: crowding.Room) -> bool:
-        if self.mode.rules[room.resource].queues is None:
-            return False
-        coming = self._coming[room.cluster, room.resource]
-        return crowding.is_full(self.lowers[room.cluster].stores[room.resource], self.upper_id, coming=coming)
-
     def let_in(self, resource: Resource) -> None:
         """Where there is room in the queue below, whoever waits longest for it, and is there yet, is looked at."""
-        for cluster in self.lowers if self.mode.rules[resource].queues else ():
-            room = crowding.Room(cluster, resource, self.upper_id)
-            if room in self._waiting and not self._is_crowded(room):
-                self._waiting.come(room, at_most=1, who=lambda key: self.get(key) is not None)
+        for cluster in self._lines[resource]:
+            if (first := self._first_in_line(resource, cluster)) is not None:
+                self._waiting.wake(first)
+
+    def _first_in_line(self, resource: Resource, cluster: str) -> Key | None:
+        return self._lines[resource][cluster].next(lambda key: cluster in self.concerned(key))
 
     @contextlib.contextmanager
     def coming(self, resource: Resource, clusters: Iterable[str]) -> Iterator[None]:
         """Objects are being created in these clusters, while the caller stays inside."""
-        places = [(cluster, resource) for cluster in clusters]
-        self._coming.update(places)
-        try:
+        with contextlib.ExitStack() as stack:
+            for cluster in clusters:
+                if (line := self._lines[resource].get(cluster)) is not None:
+                    stack.enter_context(line.coming())
             yield
-        finally:
-            self._coming.subtract(places)
 
     def _needed(self, key: Key) -> Iterable[Name]:
         """What an object cannot be without: its namespace, where namespaces travel, and what it refers to."""

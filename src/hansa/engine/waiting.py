@@ -16,9 +16,6 @@ class Waiting:
         self.wake = wake
         self._keys: dict[Hashable, dict[Key, None]] = {}
 
-    def __contains__(self, what: Hashable) -> bool:
-        return what in self._keys
-
     def put(self, key: Key, *, until: Hashable) -> None:
         """The key waits for this."""
         self._keys.setdefault(until, {})[key] = None
@@ -35,25 +32,15 @@ class Waiting:
         """Who waits for this."""
         return list(self._keys.get(until, ()))
 
-    def come(self, what: Hashable, *, at_most: int | None = None, who: Callable[[Key], bool] = lambda _: True) -> None:
-        """This has come, or has changed; wake who waits for it, or those of them who have waited longest.
-
-        Of those whose turn it is, who is not meant is forgotten.
-        """
+    def come(self, what: Hashable, *, at_most: int | None = None) -> None:
+        """This has come, or has changed; wake who waits for it, or those of them who have waited longest."""
         keys = self._keys.get(what)
         if keys is None:
             return
-        woken: list[Key] = []
-        passed = 0
-        for key in keys:
-            if len(woken) == at_most:
-                break
-            passed += 1
-            if who(key):
-                woken.append(key)
-        for key in list(itertools.islice(keys, passed)):
+        woken = list(itertools.islice(keys, at_most))
+        for key in woken:
             del keys[key]
+        if not keys:
+            del self._keys[what]
         for key in woken:
             self.wake(key)
-        if not keys:
-            self._keys.pop(what, None)

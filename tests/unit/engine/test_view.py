@@ -80,6 +80,13 @@ def test_room_in_a_full_queue_is_for_whoever_waits_longest(play):
         assert world.woken == []
         world.view.let_in(PODS)
         assert world.woken == [late[1]]
+        for key in (late[2], pod("newcomer")):
+            assert isinstance(world.decide(key)[1][0], plan.Wait)
+        assert isinstance(world.decide(late[1])[1][0], plan.Create)
+        world.put(world.upper, PODS, lab.pod("plater", "vn"), deletion_timestamp=NOW)
+        world.decide(late[2])
+        world.view.let_in(PODS)
+        assert world.woken == [late[1], Key("up", PODS, "default", "pnewcomer")]
 
     queueing = replace(lab.SMALL.rules[PODS], queues=tenant_pod.unscheduled)
     play(scene, mode=replace(lab.SMALL, rules={**lab.SMALL.rules, PODS: queueing}))

@@ -33,16 +33,6 @@ def test_those_who_waited_longest_are_woken_first():
     assert waiting.keys("room") == []
 
 
-def test_who_is_gone_takes_nobodys_turn():
-    woken = []
-    waiting = Waiting(woken.append)
-    for name in "abcd":
-        waiting.put(key(name), until="room")
-    waiting.come("room", at_most=1, who=lambda one: one.name not in "ab")
-    assert woken == [key("c")]
-    assert waiting.keys("room") == [key("d")]
-
-
 def test_who_is_woken_may_wait_again_at_once():
     waiting = Waiting(lambda one: waiting.put(one, until="room"))
     waiting.put(key("a"), until="room")
