@@ -159,13 +159,14 @@ class Pool:
 
         return await eventually(look, within=WITHIN)
 
-    async def condition(self, namespace: str, reason: str) -> dict[str, Any]:
-        """Wait until the condition of a namespace has this reason."""
+    async def condition(self, namespace: str, reason: str, *, says: str = "") -> dict[str, Any]:
+        """Wait until the condition of a namespace has this reason, and its message begins so."""
 
         async def look() -> dict[str, Any]:
             found = await self.meta.client.get(resources.NAMESPACES, namespace)
             conditions = {one["type"]: one for one in found.status.get("conditions", ())}
             assert conditions.get("Placed", {}).get("reason") == reason, conditions
+            assert conditions["Placed"]["message"].startswith(says), conditions
             return conditions["Placed"]
 
         return await eventually(look, within=WITHIN)

@@ -74,15 +74,13 @@ async def test_placements_by_hand_are_followed_or_refused_and_cleared_ones_plann
     await pool.placed(namespace, {"r1": 2, "r2": 1})
 
 
-async def test_what_does_not_fit_waits_and_comes_when_there_is_room(pool, namespace):
-    other = f"{namespace}-other"
-    await pool.namespace(other, {"cpu": "6"}, slice_='{"cpu":"1"}')
-    await pool.placed(other, {"r1": 3, "r2": 3})
+async def test_what_does_not_fit_waits_and_comes_when_there_is_room(pool, namespace, another):
+    await pool.namespace(another, {"cpu": "6"}, slice_='{"cpu":"1"}')
+    await pool.placed(another, {"r1": 3, "r2": 3})
     await pool.namespace(namespace, {"cpu": "4"}, slice_='{"cpu":"1"}')
     await pool.placed(namespace, {"r1": 1, "r2": 1})
-    condition = await pool.condition(namespace, "WaitsForRoom")
-    assert condition["message"].startswith("2 slices wait for room (2 CPU): r1 has 0 CPU left")
-    await pool.meta.kubectl("delete", "namespace", other, "--wait=false")
+    await pool.condition(namespace, "WaitsForRoom", says="2 slices wait for room (2 CPU): r1 has 0 CPU left")
+    await pool.meta.kubectl("delete", "namespace", another, "--wait=false")
     await pool.placed(namespace, {"r1": 2, "r2": 2})
     await pool.condition(namespace, "Placed")
 

@@ -58,7 +58,7 @@ async def test_of_two_tenants_that_want_the_last_slice_one_gets_it_and_the_other
         for tasks in (done, waiting)
     )
     told = "1 slice waits for room (1 CPU): r1 has 0 CPU left of 1 CPU for a slice; r2 has 0 CPU left"
-    assert (await loser.condition(namespace, "WaitsForRoom"))["message"].startswith(told)
+    await loser.condition(namespace, "WaitsForRoom", says=told)
     assert (await loser.meta.event("WaitsForRoom", namespace))["message"].startswith(told)
     await loser.placed(namespace, {})
     await winner.meta.client.delete(resources.QUOTAS, "all", namespace=namespace)
