@@ -186,7 +186,7 @@ class Connection(asyncio.BufferedProtocol):
         self._view = memoryview(self._buffer)
 
     def _emptied(self) -> None:
-        if FIRST_BUFFER < len(self._buffer) > 4 * self._filled:  # the burst that it grew for is over
+        if len(self._buffer) > max(FIRST_BUFFER, 4 * self._filled):  # the burst that it grew for is over
             self._buffer = bytearray(len(self._buffer) // 2)
             self._view = memoryview(self._buffer)
         self._filled = 0
