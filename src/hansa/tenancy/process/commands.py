@@ -5,7 +5,7 @@ An idle tenant must be cheap: what is off here, and what that saves, stands in d
 
 import ipaddress
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hansa.local import components
@@ -69,8 +69,8 @@ UNCACHED = {
 # much goes where programs push each other from a core, so those of tenants wait for their turn.
 LEAN = Manner({"GOGC": "40", "GOMAXPROCS": "1"}, is_patient=True)
 # An API server has most to do. Whoever lets tenants share an etcd wants many of them.
-BESIDE_MANY = Manner({"GOGC": "50", "GOMAXPROCS": "1"}, is_patient=True)
-BESIDE_FEW = Manner({"GOGC": "75", "GOMAXPROCS": "1"}, is_patient=True)
+BESIDE_MANY = replace(LEAN, defaults={**LEAN.defaults, "GOGC": "50"})
+BESIDE_FEW = replace(LEAN, defaults={**LEAN.defaults, "GOGC": "75"})
 
 
 @dataclass(frozen=True, slots=True)
