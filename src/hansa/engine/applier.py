@@ -14,7 +14,9 @@ from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
 from hansa.model import keys, placement, plan, stamp
 from hansa.model.pair import Key, Pair
-from hansa.runtime import metrics
+from hansa.runtime import clock, metrics
+
+MOMENT = 0.1  # seconds in which a server frees what a deleted object held
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +70,10 @@ class Applier:
         may_write: Callable[[], bool],
         ended: Callable[[Key, Problem | None], None],
         yielded: Callable[[Key, str, str], None],
+        clock: clock.Clock,
         field_manager: str = "hansa",
     ) -> None:
+        self._clock = clock
         self._may_write, self._yielded, self._field_manager = may_write, yielded, field_manager
         self._apart = apart.Apart(ended)
         self._writes = metrics.counter(
@@ -168,8 +172,9 @@ class Applier:
         return None
 
     async def _send(self, write: plan.Create | plan.Patch, key: Key, side: Side, view: View) -> Object:
-        """Write it; what a server refuses is written as the rule would rather have it than not at all."""
+        """Write it; what a server refuses twice is written as the rule would rather have it than not at all."""
         sentences: list[str] = []
+        is_sure = False
         while True:
             try:
                 answer = await self._request(write, key.resource, side)
@@ -177,6 +182,10 @@ class Applier:
                 other = _other(write, error, key, view)
                 if other is None:
                     raise
+                if not is_sure:  # what held it may have gone while we asked
+                    await self._clock.sleep(MOMENT)
+                    is_sure = True
+                    continue
                 sentences.append(str(error))
                 write = other
             else:

@@ -83,7 +83,9 @@ class Syncer:
             random=random,
             metrics=metrics,
         )
-        self._applier = applier.Applier(metrics=metrics, may_write=may_write, ended=self._ended, yielded=self._yielded)
+        self._applier = applier.Applier(
+            metrics=metrics, may_write=may_write, ended=self._ended, yielded=self._yielded, clock=clock
+        )
         self._controller = controller.Controller(
             mode.name, self._reconcile, queue=self._queue, metrics=metrics, workers=workers
         )

@@ -22,6 +22,7 @@ log = logging.getLogger(__name__)
 SERVICE_CIDRS = Resource("networking.k8s.io", "v1", "servicecidrs", kind="ServiceCIDR", namespaced=False)
 OURS = f"{keys.CONTROLLED}=true"  # label selector of those that we made
 LOOKS, PAUSE = 50, 0.1  # how often we look whether a new range is in use, and the seconds between
+UNABLE = (errors.NotFound, errors.Forbidden, errors.Invalid)  # answers of servers that keep no ranges, or not for us
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
@@ -31,13 +32,12 @@ class ServiceRanges:
     def __init__(self, super_cluster: Client, *, clock: clock.Clock) -> None:
         self._super, self._clock, self._turn = super_cluster, clock, asyncio.Lock()
 
-    async def keep(self, owner: Owner, tenant: Client) -> tuple[str, ...]:
-        """The ranges of a tenant whose addresses are good in the super cluster as well; none if there can be none."""
+    async def keep(self, owner: Owner, wanted: Iterable[Object]) -> tuple[str, ...]:
+        """Those of a tenant's ranges whose addresses are good in the super cluster as well."""
         try:
-            wanted = [one async for one in _all(tenant) if not one.is_leaving]
             async with self._turn:
                 return await self._keep(owner, wanted)
-        except (errors.NotFound, errors.Forbidden, errors.Invalid) as error:
+        except UNABLE as error:
             log.info("services get other addresses below", extra={"tenant": owner.key, "why": str(error)})
             return ()
 
@@ -66,6 +66,15 @@ class ServiceRanges:
             await self._clock.sleep(PAUSE)
             found = await self._super.get(SERVICE_CIDRS, found.name)
         raise errors.Unreachable(f"ServiceCIDR {found.name} of the super cluster does not become ready")
+
+
+async def of(tenant: Client) -> list[Object]:
+    """The service ranges of a tenant; none if its API server has or shows none."""
+    try:
+        return [one async for one in _all(tenant) if not one.is_leaving]
+    except UNABLE as error:
+        log.info("a tenant's service ranges are not known", extra={"client": repr(tenant), "why": str(error)})
+        return []
 
 
 async def _all(client: Client) -> AsyncIterator[Object]:

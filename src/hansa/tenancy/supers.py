@@ -7,14 +7,16 @@ answers again it is linked again, and what is stale there goes like everything t
 import asyncio
 import functools
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from hansa.engine.cluster import Cluster
 from hansa.engine.registry import Registry, Route
 from hansa.kube import errors
 from hansa.kube.client import Client
+from hansa.kube.objects import Object
 from hansa.runtime import clock
+from hansa.tenancy import service_ranges
 from hansa.tenancy.members import NotSynced, Tenancy
 from hansa.tenancy.service_ranges import ServiceRanges
 
@@ -69,17 +71,18 @@ class Supers:
     async def routes(self, tenancy: Tenancy, tenant: Client) -> list[Route]:
         """The routes of a tenant, one to each that is not lost."""
         serving = [self._supers[name] for name in self.all() if not self._supers[name].is_lost]
-        found = await asyncio.gather(*(self._route(one, tenancy, tenant) for one in serving))
+        ranges = await service_ranges.of(tenant)
+        found = await asyncio.gather(*(self._route(one, tenancy, ranges) for one in serving))
         routes = [route for route in found if route is not None]
         if not routes:
             raise NotSynced("NoSuperCluster", "there is no super cluster that can be reached")
         return routes
 
-    async def _route(self, one: _Super, tenancy: Tenancy, tenant: Client) -> Route | None:
+    async def _route(self, one: _Super, tenancy: Tenancy, ranges: Iterable[Object]) -> Route | None:
         """The route to one; as it was if it cannot be asked now."""
         if not one.cluster.health.trouble:
             try:
-                return self._make(tenancy, one.cluster.name, await one.ranges.keep(tenancy.owner, tenant))
+                return self._make(tenancy, one.cluster.name, await one.ranges.keep(tenancy.owner, ranges))
             except errors.Unreachable as error:
                 log.warning("a super cluster failed", extra={"cluster": one.cluster.name, "error": str(error)})
                 asyncio.get_running_loop().call_later(SOON, self.changed)

@@ -11,6 +11,7 @@ from hansa.kube import resources
 from hansa.model import plan
 from hansa.model.pair import Key, Pair
 from hansa.runtime import metrics
+from hansa.runtime.clock import SystemClock
 
 PODS = resources.PODS
 
@@ -20,7 +21,11 @@ async def bound(engine, clients, home):
     """Makes an applier bind a pod to a node: what went wrong, and what the cache was told."""
     cluster: Cluster = engine.registry.clusters["up"]
     applier = Applier(
-        metrics=metrics.Registry(), may_write=lambda: True, ended=lambda *_: None, yielded=lambda *_: None
+        metrics=metrics.Registry(),
+        may_write=lambda: True,
+        ended=lambda *_: None,
+        yielded=lambda *_: None,
+        clock=SystemClock(),
     )
 
     async def bind(obj, node):

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import math
 import types
 from dataclasses import replace
 
@@ -53,7 +54,9 @@ def scene(act, *, may_write=lambda: True, mode=lab.SMALL, yielded=lambda *_: Non
         view = types.SimpleNamespace(
             side=sides.__getitem__, under_way=set(), mode=mode, upper_id="id", going=lambda *_: ()
         )
-        applier = Applier(metrics=world.metrics, may_write=may_write, ended=lambda *_: None, yielded=yielded)
+        applier = Applier(
+            metrics=world.metrics, may_write=may_write, ended=lambda *_: None, yielded=yielded, clock=world.clock
+        )
         todo = plan.Plan(tuple(plan.Create(name, lab.config_map("settings"), "it is wanted") for name in clients))
         pair = Pair(KEY, lab.config_map("settings"), lowers=dict.fromkeys(clients))
         await act(applier, todo, pair, view)
@@ -121,14 +124,15 @@ def test_answers_are_sorted_by_what_is_to_be_done_next(error, kind):
 
 
 class Choosy(Quick):
-    """A client of a server that refuses a field of the spec."""
+    """A client of a server that refuses a field of the spec, so often."""
 
-    def __init__(self, field):
+    def __init__(self, field, times=math.inf):
         super().__init__()
-        self.field = field
+        self.field, self.times = field, times
 
     async def create(self, resource, obj, **_):
-        if self.field in obj.spec:
+        if self.field in obj.spec and self.times > 0:
+            self.times -= 1
             raise errors.Invalid(f"{self.field} is taken", causes=(errors.Cause(field=f"spec.{self.field}"),))
         return await super().create(resource, obj)
 
@@ -148,6 +152,18 @@ def test_what_is_refused_is_made_as_the_rule_would_have_it_instead_and_told(fiel
         assert [type(problem) for problem in problems] == ([] if is_made else [Refused])
         assert choosy.written == int(is_made)
         assert told == ([(KEY, "a", f"{field} is taken")] if is_made else [])
+
+    rules = {MAPS: replace(lab.SMALL.rules[MAPS], yields=yielding)}
+    scene(act, mode=replace(lab.SMALL, rules=rules), yielded=lambda *what: told.append(what), a=choosy)
+
+
+def test_what_is_free_a_moment_later_is_not_given_up():
+    choosy, told = Choosy("wished", times=1), []
+
+    async def act(applier, _todo, pair, view):
+        obj = lab.config_map("settings").with_fields(spec={"wished": 1})
+        assert await applier.apply(plan.Plan((plan.Create("a", obj, "it is wanted"),)), pair, view) == []
+        assert (choosy.written, told) == (1, [])
 
     rules = {MAPS: replace(lab.SMALL.rules[MAPS], yields=yielding)}
     scene(act, mode=replace(lab.SMALL, rules=rules), yielded=lambda *what: told.append(what), a=choosy)
