@@ -103,5 +103,6 @@ async def start(*arguments: str, log: Path, env: dict[str, str] | None = None) -
             stdout=out,
             stderr=out,
             env={**os.environ, **(env or {})},
+            start_new_session=True,  # as a service: it need not share its part of the cores with who asks it
         )
     return Hansa(process, log)

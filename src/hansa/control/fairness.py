@@ -10,15 +10,16 @@ from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
+LEAST = 1  # keys of a backlog in work at once, however many backlogs there are
 
 
 class Lane(Generic[K]):
     """A group's waiting keys, and its place in virtual time: where its next key starts."""
 
-    __slots__ = ("busy", "group", "in_line", "keys", "start", "weight")
+    __slots__ = ("busy", "group", "in_line", "keys", "server", "start", "weight")
 
-    def __init__(self, group: Hashable, start: float, weight: float) -> None:
-        self.group, self.weight = group, weight
+    def __init__(self, group: Hashable, start: float, weight: float, server: Hashable) -> None:
+        self.group, self.weight, self.server = group, weight, server
         self.keys: collections.deque[K] = collections.deque()
         self.start = start
         self.busy = 0
@@ -26,21 +27,26 @@ class Lane(Generic[K]):
 
 
 class Lanes(Generic[K]):
-    """All lanes: at most `width` keys of a lane in work at once, `credit` keys of an idle lane before the others'."""
+    """All lanes: at most `width` keys of a lane in work at once, `credit` keys of an idle lane before the others'.
+
+    `server` is what the keys of a group are waited for; backlogs for the same one share half a width.
+    """
 
     def __init__(
         self,
         group: Callable[[K], Hashable],
         weight: Callable[[Hashable], float],
         *,
+        server: Callable[[Hashable], Hashable] = lambda _: "",
         width: int,
         credit: float,
     ) -> None:
-        self._group, self._weight, self._width, self._credit = group, weight, width, credit
+        self._group, self._weight, self._server, self._width, self._credit = group, weight, server, width, credit
         self._lanes: dict[Hashable, Lane[K]] = {}
         self._working: dict[K, Lane[K]] = {}  # where a key came from: its group may be another one meanwhile
         self._line: list[tuple[float, int, Lane[K]]] = []
-        self._weights: collections.Counter[float] = collections.Counter()  # of lanes whose keys wait
+        # How many lanes whose keys wait have which weight, for each server.
+        self._weights: dict[Hashable, collections.Counter[float]] = collections.defaultdict(collections.Counter)
         self._sequence = itertools.count()
         self._now = 0.0
         self._waiting = 0
@@ -62,9 +68,10 @@ class Lanes(Generic[K]):
         group = self._group(key)
         lane = self._lanes.get(group)
         if lane is None:
-            lane = self._lanes[group] = Lane(group, self._now - self._credit, self._weight(group))
+            start = self._now - self._credit
+            lane = self._lanes[group] = Lane(group, start, self._weight(group), self._server(group))
         if not lane.keys:
-            self._weights[lane.weight] += 1
+            self._weights[lane.server][lane.weight] += 1
         lane.keys.append(key)
         self._waiting += 1
         self._line_up(lane)
@@ -91,6 +98,7 @@ class Lanes(Generic[K]):
         if not self._working and not self._waiting:
             # A new busy period owes nothing to the last one; and lanes of groups that are gone don't stay.
             self._lanes.clear()
+            self._weights.clear()
             self._now = 0.0
 
     def _line_up(self, lane: Lane[K]) -> None:
@@ -106,15 +114,17 @@ class Lanes(Generic[K]):
         """How many keys of a lane may be in work at once."""
         if lane.start < self._now:
             return self._width
-        # A backlog, which has used up its credit, gets half: the other half of the CPU is for who comes next. Beside a
-        # heavier one it gets its share of that: where servers are what is waited for, nobody stands in line.
-        return max(1, int(self._width // 2 * lane.weight / max(self._weights, default=lane.weight)))
+        # Backlogs, which have used up their credit, share half of it: the other half is for who comes next. If each had
+        # that much in work they would stand in line at their server, and whoever comes next behind all of them.
+        weights = sum(weight * count for weight, count in self._weights[lane.server].items())
+        return max(LEAST, int(self._width // 2 * lane.weight / weights))
 
     def _weigh(self, lane: Lane[K]) -> None:
         """One of its keys was taken: it may be the last that waited, and the weight another one now."""
-        self._weights[lane.weight] -= 1
-        if not self._weights[lane.weight]:
-            del self._weights[lane.weight]
+        weights = self._weights[lane.server]
+        weights[lane.weight] -= 1
+        if not weights[lane.weight]:
+            del weights[lane.weight]
         lane.weight = self._weight(lane.group)
         if lane.keys:
-            self._weights[lane.weight] += 1
+            weights[lane.weight] += 1

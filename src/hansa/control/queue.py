@@ -13,7 +13,7 @@ from hansa.control import delays, fairness
 from hansa.runtime import backoff, clock, errors, metrics
 
 K = TypeVar("K", bound=Hashable)
-# Keys of a group in work at once, half of it for a backlog: fewer would make a small group itself wait.
+# Keys of a group in work at once, half of it for all backlogs: fewer would make a small group itself wait.
 WIDTH = 16
 CALM = 0.25  # seconds without work after which a queue is not busy any more
 RETRIES = backoff.Backoff(first=0.005, factor=2.0, most=300.0, jitter=0.1)
@@ -31,13 +31,14 @@ class Queue(Generic[K]):
         metrics: metrics.Registry,
         group: Callable[[K], Hashable] = lambda _: "",
         weight: Callable[[Hashable], float] = lambda _: 1.0,
+        server: Callable[[Hashable], Hashable] = lambda _: "",
         retries: backoff.Backoff = RETRIES,
         width: int = WIDTH,
         credit: float = 16.0,
     ) -> None:
         self.name = name
         self._clock, self._random, self._retries = clock, random, retries
-        self._lanes = fairness.Lanes(group, weight, width=width, credit=credit)
+        self._lanes = fairness.Lanes(group, weight, server=server, width=width, credit=credit)
         self._delays = delays.Delays(self.add, clock=clock)
         self._dirty: dict[K, float] = {}
         self._working: dict[K, float] = {}

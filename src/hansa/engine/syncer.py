@@ -66,6 +66,7 @@ class Syncer:
             mode.name,
             group=self._lane,
             weight=self._weight,
+            server=_shared,
             retries=RETRIES,
             width=width,
             clock=clock,
@@ -206,3 +207,8 @@ def _retold(problem: applier.Problem, view: View) -> applier.Problem:
     """Sentences of a lower cluster as they are read above."""
     link = view.links.get(problem.cluster)
     return problem if link is None else replace(problem, sentence=view.mode.retold(problem.sentence, link))
+
+
+def _shared(lane: Hashable) -> str:
+    """The cluster that the lanes of several upper clusters have in common."""
+    return lane.lower if isinstance(lane, Lane) else SEVERAL

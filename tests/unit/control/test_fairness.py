@@ -8,9 +8,9 @@ from hansa.control import fairness
 CREDIT = 4.0
 
 
-def lanes(weights=None, *, width=10**9, credit=CREDIT):
+def lanes(weights=None, *, width=10**9, credit=CREDIT, **more):
     weights = weights or {}
-    return fairness.Lanes(lambda key: key[0], lambda group: weights.get(group, 1.0), width=width, credit=credit)
+    return fairness.Lanes(lambda key: key[0], lambda group: weights.get(group, 1.0), width=width, credit=credit, **more)
 
 
 def serve(queue, count):
@@ -92,18 +92,45 @@ def test_a_backlog_has_half_the_width_and_a_newcomer_beside_it_all_of_its_own():
     assert queue.pop()[0] == "greedy"
 
 
+def in_work(queue):
+    """How many keys of each group are taken until none is ready, once all credit is used up."""
+    serve(queue, 100)
+    taken = collections.Counter()
+    while queue.is_ready:
+        taken[queue.pop()[0]] += 1
+    return taken
+
+
+def test_backlogs_share_what_one_of_them_would_have_by_weight_and_none_is_left_out():
+    queue = lanes({"heavy": 2.0}, width=16)
+    for group in ("a", "b", "heavy"):
+        fill(queue, group, 100)
+    assert in_work(queue) == {"a": 2, "b": 2, "heavy": 4}
+    queue = lanes(width=4)
+    for group in "abcde":
+        fill(queue, group, 100)
+    assert in_work(queue) == dict.fromkeys("abcde", 1)
+
+
+def test_backlogs_for_different_servers_take_nothing_from_each_other():
+    queue = lanes(width=16, server=lambda group: group[0])
+    for group in ("a1", "a2", "b1"):
+        fill(queue, group, 100)
+    assert in_work(queue) == {"a1": 4, "a2": 4, "b1": 8}
+
+
 def test_backlogs_are_served_by_weight_also_where_all_they_may_have_in_work_is_waited_for():
     queue = lanes({"light": 1.0, "heavy": 4.0}, width=32)
     for group in ("light", "heavy"):
         fill(queue, group, 1000)
-    served, in_work = collections.Counter(), collections.deque()
+    served, asked = collections.Counter(), collections.deque()
     while served["heavy"] < 1000:
         while queue.is_ready:
-            in_work.append(queue.pop())
-        queue.release(in_work[0])  # servers answer in the order in which they are asked
-        served[in_work.popleft()[0]] += 1
+            asked.append(queue.pop())
+        queue.release(asked[0])  # servers answer in the order in which they are asked
+        served[asked.popleft()[0]] += 1
     assert 200 <= served["light"] <= 300
-    for key in list(in_work):
+    for key in list(asked):
         queue.release(key)
     light = [queue.pop() for _ in range(16)]
     assert {group for group, _ in light} == {"light"}, "who is alone has the width of a backlog"
