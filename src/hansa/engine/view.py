@@ -51,7 +51,7 @@ class View:
         self.links: dict[str, Link] = {}
         self.routes: dict[str, Route] = {}
         self._waiting = waiting
-        self._settled: dict[tuple[Key, str], int] = {}
+        self._settled: dict[str, dict[Key, int]] = collections.defaultdict(dict)  # by the lower cluster
         # For kinds that queue below, by the lower cluster.
         self._lines: dict[Resource, dict[str, crowding.Line]] = collections.defaultdict(dict)
         self.under_way: set[tuple[Key, str]] = set()  # the clusters where a write for the key goes on
@@ -79,11 +79,10 @@ class View:
 
     def detach(self, lower: str) -> None:
         """Forget a lower cluster; nothing there is looked at or touched any more."""
-        for table in (self.links, self.lowers, self.routes):
+        for table in (self.links, self.lowers, self.routes, self._settled):
             table.pop(lower, None)
         for lines in self._lines.values():
             lines.pop(lower, None)
-        self._settled = {where: content for where, content in self._settled.items() if where[1] != lower}
         self._replace_all()
 
     def side(self, cluster: str) -> Side:
@@ -195,9 +194,9 @@ class View:
         upper = decided.upper
         for name, lower in decided.lowers.items():
             if name in unsettled or not _is_alive(upper) or not _is_alive(lower):
-                self._settled.pop((decided.key, name), None)
+                self._settled[name].pop(decided.key, None)
             elif name not in decided.settled:
-                self._settled[decided.key, name] = self._content(decided.key, upper, lower)
+                self._settled[name][decided.key] = self._content(decided.key, upper, lower)
 
     def lower(self, key: Key, cluster: str) -> Object | None:
         """The object in the place of the key's copy in a lower cluster, whoever's it is, as far as it is known."""
@@ -232,7 +231,7 @@ class View:
             name
             for name, lower in lowers.items()
             if isinstance(lower, Object)
-            and (settled := self._settled.get((key, name))) is not None
+            and (settled := self._settled[name].get(key)) is not None
             and settled == self._content(key, upper, lower)
         )
 

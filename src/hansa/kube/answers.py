@@ -31,17 +31,20 @@ class _Usual(msgspec.Struct, frozen=True, gc=False, rename="camel", forbid_unkno
 
     def object(self, *, api_version: str, kind: str, keep_managed_fields: bool) -> Object:
         """The object; what it keeps is copied, since a view would keep the whole answer alive."""
-        content = {}
-        if self.spec is not UNSET:
-            content["spec"] = self.spec.copy()
-        if self.status is not UNSET:
-            content["status"] = self.status.copy()
+        others = {}
         if self.data is not UNSET:
-            content["data"] = self.data.copy()
+            others["data"] = bytes(self.data)
         if self.type is not UNSET:
-            content["type"] = self.type.copy()
+            others["type"] = bytes(self.type)
         self.metadata.settle(keep_managed_fields=keep_managed_fields)
-        return Object(sys.intern(api_version), sys.intern(kind), self.metadata, content)
+        return Object(
+            sys.intern(api_version),
+            sys.intern(kind),
+            self.metadata,
+            b"" if self.spec is UNSET else bytes(self.spec),
+            b"" if self.status is UNSET else bytes(self.status),
+            others or None,
+        )
 
 
 class _UsualEvent(msgspec.Struct, frozen=True, gc=False):

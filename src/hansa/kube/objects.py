@@ -93,7 +93,10 @@ class Object(msgspec.Struct, frozen=True, gc=False):
     api_version: str
     kind: str
     metadata: Metadata
-    _content: dict[str, Raw]  # every other top-level field, as JSON
+    # Every other top-level field, as JSON. Most objects have these two at most, for which a dict would be too big.
+    _spec: bytes = b""
+    _status: bytes = b""
+    _others: dict[str, bytes] | None = None
     _unknown: dict[str, Raw] | None = None  # metadata fields that Metadata does not know
 
     def __repr__(self) -> str:
@@ -118,9 +121,9 @@ class Object(msgspec.Struct, frozen=True, gc=False):
         metadata, unknown = _metadata(fields.pop("metadata", _EMPTY), keep_managed_fields=keep_managed_fields)
         api_version = _text(bytes(fields.pop("apiVersion", _NO_TEXT)))
         kind = _text(bytes(fields.pop("kind", _NO_TEXT)))
-        for name, raw in fields.items():
-            fields[name] = raw.copy()
-        return cls(api_version, kind, metadata, fields, unknown)
+        return cls(
+            api_version, kind, metadata, **_parts({k: bytes(raw) for k, raw in fields.items()}), _unknown=unknown
+        )
 
     @property
     def name(self) -> str:
@@ -169,24 +172,25 @@ class Object(msgspec.Struct, frozen=True, gc=False):
 
     def raw(self, field: str) -> bytes:
         """A top-level field as JSON; empty when there is none. Equal bytes mean equal values."""
-        raw = self._content.get(field)
-        return b"" if raw is None else bytes(raw)
+        if field == "spec":
+            return self._spec
+        if field == "status":
+            return self._status
+        return self._others.get(field, b"") if self._others else b""
 
     def get(self, field: str, default: Any = None) -> Any:
         """A top-level field other than metadata, decoded anew at each call."""
-        raw = self._content.get(field)
-        return default if raw is None else msgspec.json.decode(raw)
+        raw = self.raw(field)
+        return msgspec.json.decode(raw) if raw else default
 
     def decode(self, field: str, into: type[T]) -> T:
         """A top-level field as a type of the caller, such as a msgspec Struct of the few parts that it needs."""
-        return msgspec.json.decode(self._content.get(field, _EMPTY), type=into)
+        return msgspec.json.decode(self.raw(field) or b"{}", type=into)
 
     def with_fields(self, **fields: Any) -> Self:
         """The same with some top-level fields replaced; None takes a field away."""
-        content = self._content | {name: Raw(msgspec.json.encode(value)) for name, value in fields.items()}
-        for name in [name for name, value in fields.items() if value is None]:
-            del content[name]
-        return msgspec.structs.replace(self, _content=content)
+        wanted = {name: b"" if value is None else msgspec.json.encode(value) for name, value in fields.items()}
+        return msgspec.structs.replace(self, **_parts(self._content | wanted))
 
     def with_metadata(self, **fields: Any) -> Self:
         """The same with some metadata replaced, by Metadata's names (labels, resource_version, owner_references, …)."""
@@ -208,12 +212,24 @@ class Object(msgspec.Struct, frozen=True, gc=False):
         if self._unknown:
             metadata = _FIELDS.decode(msgspec.json.encode(metadata)) | self._unknown
         head = {"apiVersion": self.api_version, "kind": self.kind}
-        return msgspec.json.encode({k: v for k, v in head.items() if v} | {"metadata": metadata} | self._content)
+        content = {name: Raw(raw) for name, raw in self._content.items()}
+        return msgspec.json.encode({k: v for k, v in head.items() if v} | {"metadata": metadata} | content)
 
     def to_dict(self) -> dict[str, Any]:
         """The object in its plain form: a fresh copy that may be changed."""
         decoded: dict[str, Any] = msgspec.json.decode(self.to_json())
         return decoded
+
+    @property
+    def _content(self) -> dict[str, bytes]:
+        found = {"spec": self._spec, "status": self._status} | (self._others or {})
+        return {name: raw for name, raw in found.items() if raw}
+
+
+def _parts(content: dict[str, bytes]) -> dict[str, Any]:
+    """Top-level fields as an Object keeps them."""
+    others = {name: raw for name, raw in content.items() if raw and name not in ("spec", "status")}
+    return {"_spec": content.get("spec", b""), "_status": content.get("status", b""), "_others": others or None}
 
 
 _FIELDS = msgspec.json.Decoder(dict[str, Raw])
