@@ -116,17 +116,17 @@ class Election:
 
     async def _keep(self, leases: store.Store) -> None:
         """Renew until it is too late, whatever the server does; also when another took it."""
-        while self.is_leading:
+        while self._holds(leases):
             await self._clock.sleep(min(self._timing.retry, self._until - self._clock.now()))
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(self._until - self._clock.now()):
-                    if not await self._take(leases) and self._is_anothers(leases):
-                        break
+            if self._holds(leases):  # if not, writing would take it from another, who leads
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(self._until - self._clock.now()):
+                        await self._take(leases)
         self._until = -math.inf
 
-    def _is_anothers(self, leases: store.Store) -> bool:
+    def _holds(self, leases: store.Store) -> bool:
         lease = leases.get(self._key)
-        return lease is None or _terms(lease)[0] != self.identity
+        return self.is_leading and lease is not None and _terms(lease)[0] == self.identity
 
     async def _take(self, leases: store.Store) -> bool:
         """Write ourselves into the lease, on condition that it is as we know it."""

@@ -89,6 +89,16 @@ async def test_a_frozen_holder_is_replaced_and_does_nothing_when_it_wakes(cluste
         assert min(pauses(holder, other)) > PAUSE, "two lead at once"
 
 
+async def test_a_lease_that_another_took_is_not_taken_back(cluster, client, namespace):
+    async with candidates(cluster.kubeconfig, namespace, 1) as (one,):
+        await client.patch(resources.LEASES, "lease", {"spec": {"holderIdentity": "another"}}, namespace=namespace)
+        await asyncio.sleep(1.5)  # three renewals; the lease is valid for four seconds
+        assert (await client.get(resources.LEASES, "lease", namespace=namespace)).spec["holderIdentity"] == "another"
+        led = len(one.times("leading"))
+        await asyncio.sleep(program.STEP * 30)
+        assert len(one.times("leading")) == led, "it leads without the lease"
+
+
 async def test_who_ends_gives_the_lease_back_and_the_next_begins_at_once(cluster, client, namespace):
     async with candidates(cluster.kubeconfig, namespace, 2) as (holder, other):
         assert await holder.end(signal.SIGTERM) == 0
