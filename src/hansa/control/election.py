@@ -178,7 +178,7 @@ class Election:
     async def _release(self, leases: store.Store) -> None:
         """Give back what is still ours, so that another need not wait for its end."""
         lease = leases.get(self._key)
-        if not self.is_leading or lease is None:
+        if lease is None or not self._holds(leases):
             return
         self._until = -math.inf
         try:

@@ -18,7 +18,6 @@ from hansa.kube.objects import Object
 from hansa.runtime import clock
 from hansa.tenancy import service_ranges
 from hansa.tenancy.members import NotSynced, Tenancy
-from hansa.tenancy.service_ranges import ServiceRanges
 
 log = logging.getLogger(__name__)
 NEVER = 0.0  # seconds: a super cluster that is alone is never taken out
@@ -29,7 +28,7 @@ MakeRoute = Callable[[Tenancy, str, tuple[str, ...]], Route]
 @dataclass(slots=True)
 class _Super:
     cluster: Cluster
-    ranges: ServiceRanges
+    ranges: service_ranges.ServiceRanges
     is_lost: bool = False
     timer: asyncio.TimerHandle | None = None
 
@@ -52,7 +51,7 @@ class Supers:
 
     def add(self, cluster: Cluster) -> Cluster:
         """One more: it counts as long as it is in the registry."""
-        self._supers[cluster.name] = _Super(cluster, ServiceRanges(cluster.client, clock=self._clock))
+        self._supers[cluster.name] = _Super(cluster, service_ranges.ServiceRanges(cluster.client, clock=self._clock))
         cluster.health.listen(functools.partial(self._look, self._supers[cluster.name]))
         self._look(self._supers[cluster.name])
         return cluster

@@ -9,8 +9,11 @@ import sys
 
 import candidate as program
 from eventually import eventually
+from hansa.control import election, informer
 from hansa.kube import resources
+from hansa.kube.objects import Key
 from hansa.local import components
+from machinery import Machine
 
 PAUSE = 0.3  # seconds; who leads says so every hundredth, and gives up well before its lease ends
 
@@ -97,6 +100,35 @@ async def test_a_lease_that_another_took_is_not_taken_back(cluster, client, name
         led = len(one.times("leading"))
         await asyncio.sleep(program.STEP * 30)
         assert len(one.times("leading")) == led, "it leads without the lease"
+
+
+async def test_who_ends_gives_back_no_lease_that_another_took(client, namespace):
+    async with Machine() as machine:
+        informers = machine.informers("c", client)
+        timing = election.Timing(lease=30, renew=20, retry=10)  # no renewal comes between
+        one = election.Election(
+            "lease",
+            namespace=namespace,
+            identity="one",
+            client=client,
+            informers=informers,
+            timing=timing,
+            **machine.injected(),
+        )
+
+        async def lose():
+            taken = {"spec": {"holderIdentity": "another"}}
+            version = (await client.patch(resources.LEASES, "lease", taken, namespace=namespace)).version
+            scope = informer.Scope(resources.LEASES, namespace=namespace, fields="metadata.name=lease")
+            async with informers.share(scope) as leases:
+
+                async def is_told():
+                    return leases.get(Key(namespace, "lease")).version == version
+
+                await eventually(is_told)
+
+        await one.lead(lose)
+        assert (await client.get(resources.LEASES, "lease", namespace=namespace)).spec["holderIdentity"] == "another"
 
 
 async def test_who_ends_gives_the_lease_back_and_the_next_begins_at_once(cluster, client, namespace):
