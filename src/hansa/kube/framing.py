@@ -17,8 +17,8 @@ class Body(Protocol):
 
     is_done: bool
 
-    def feed(self, buffer: bytes | bytearray, end: int) -> list[bytes]:
-        """Take the next bytes of the connection, up to `end`; the pieces of the body in them, copied once."""
+    def feed(self, come: bytes | bytearray) -> list[bytes]:
+        """Take the next bytes of the connection; the pieces of the body in them, copied once."""
 
 
 def parse_head(head: bytes) -> tuple[int, CIMultiDict[str]]:
@@ -52,11 +52,11 @@ class Sized:
         self._left = length
         self.is_done = length == 0
 
-    def feed(self, buffer: bytes | bytearray, end: int) -> list[bytes]:
-        end = min(end, self._left)
-        self._left -= end
+    def feed(self, come: bytes | bytearray) -> list[bytes]:
+        piece = bytes(memoryview(come)[: self._left])
+        self._left -= len(piece)
         self.is_done = self._left == 0
-        return [bytes(memoryview(buffer)[:end])] if end else []
+        return [piece] if piece else []
 
 
 class Endless:
@@ -64,8 +64,8 @@ class Endless:
 
     is_done = False
 
-    def feed(self, buffer: bytes | bytearray, end: int) -> list[bytes]:
-        return [bytes(memoryview(buffer)[:end])] if end else []
+    def feed(self, come: bytes | bytearray) -> list[bytes]:
+        return [bytes(come)] if come else []
 
 
 class Chunked:
@@ -78,11 +78,10 @@ class Chunked:
         self._after_chunk = False  # the line break that ends a chunk is still to come
         self._in_trailer = False
 
-    def feed(self, buffer: bytes | bytearray, end: int) -> list[bytes]:
+    def feed(self, come: bytes | bytearray) -> list[bytes]:
         if self._rest:
-            buffer, self._rest = self._rest + bytes(memoryview(buffer)[:end]), b""
-            end = len(buffer)
-        view, at = memoryview(buffer), 0
+            come, self._rest = self._rest + come, b""
+        view, at, end = memoryview(come), 0, len(come)
         pieces: list[bytes] = []
         while not self.is_done:
             if self._left:
@@ -94,12 +93,12 @@ class Chunked:
                 at = stop
                 self._after_chunk = self._left == 0
                 continue
-            if self._after_chunk and buffer.startswith(b"\r\n", at, end):
+            if self._after_chunk and come.startswith(b"\r\n", at):
                 self._after_chunk = False
                 at += 2
-            stop = buffer.find(b"\r\n", at, end)
+            stop = come.find(b"\r\n", at)
             if stop < 0:
-                self._rest = self._unfinished(bytes(view[at:end]))
+                self._rest = self._unfinished(bytes(view[at:]))
                 break
             self._line(bytes(view[at:stop]))
             at = stop + 2

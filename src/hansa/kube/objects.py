@@ -72,9 +72,10 @@ class Metadata(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defau
         managed = self.managed_fields
         if not isinstance(managed, UnsetType):
             msgspec.structs.force_setattr(self, "managed_fields", managed.copy() if keep_managed_fields else UNSET)
-        for table in (self._labels, self._annotations):
-            if table:
-                table.update((name, _once(value)) for name, value in table.items() if len(value) <= SHORT)
+        for table in (self._labels or {}, self._annotations or {}):
+            for name, value in table.items():
+                if len(value) <= SHORT:
+                    table[name] = _once(value)
 
     @property
     def labels(self) -> Mapping[str, str]:

@@ -16,12 +16,12 @@ from aiohappyeyeballs import AddrInfoType, start_connection
 
 from hansa.kube import framing
 from hansa.kube.credentials import Access
+from hansa.kube.tls import Secured
 
 CONNECT_DEADLINE = 10.0  # seconds for TCP, a proxy and TLS together
 KEEPALIVE = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 15, "TCP_KEEPCNT": 3}  # a dead peer is noticed within a minute
 LONGEST_HEAD = 2**16  # bytes
-BUFFER = 2**18  # bytes that a busy connection takes at a time; what TLS does
-FIRST_BUFFER = 2**13  # bytes of a new connection: most never carry more at a time, and there are hundreds
+FULL = 2**18  # bytes that nobody has read yet, from which on the other side has to wait
 GULP = 0.002  # seconds for which a busy stream is left to fill: waking up for each event costs more than the event
 
 
@@ -33,15 +33,13 @@ class ProxyRefused(ConnectionError):
     """The proxy cannot be reached, or does not let us through."""
 
 
-class Connection(asyncio.BufferedProtocol):
+class Connection(asyncio.Protocol):
     """A connection; its methods are called one after the other."""
 
     def __init__(self) -> None:
         self._transport: asyncio.Transport
-        self._socket: asyncio.Transport  # below TLS
-        self._buffer = bytearray(FIRST_BUFFER)
-        self._view = memoryview(self._buffer)
-        self._filled = 0
+        self._come: list[bytes] = []  # what nobody has read yet
+        self._size = 0  # of all of it
         self._is_full = False
         self._is_over = False
         self._news: asyncio.Future[None] | None = None
@@ -73,7 +71,7 @@ class Connection(asyncio.BufferedProtocol):
         """What has come of the body, at least one byte; empty at its end."""
         while not self._body.is_done:
             await self._gulp()
-            if not self._filled and not await self._more():
+            if not self._come and not await self._more():
                 break
             if pieces := self._fed():
                 return pieces
@@ -82,11 +80,9 @@ class Connection(asyncio.BufferedProtocol):
 
     async def read_raw(self) -> bytes:
         """What has come on an upgraded connection, at least one byte; empty at its end."""
-        if not self._filled:
+        if not self._come:
             await self._more()
-        data = bytes(self._view[: self._filled])
-        self._emptied()
-        return data
+        return b"".join(self._taken())
 
     async def write_raw(self, data: bytes) -> None:
         """Send on an upgraded connection; waits while the other side does not take it."""
@@ -115,12 +111,12 @@ class Connection(asyncio.BufferedProtocol):
     async def start_tls(self, tls: ssl.SSLContext, server_name: str | None) -> None:
         """Go on in TLS."""
         try:
-            loop = asyncio.get_running_loop()
-            transport = await loop.start_tls(self._transport, self, tls, server_hostname=server_name)
+            secured = Secured(self._transport, self)
+            await secured.start(tls, server_name)
         except BaseException:
             self.close()
             raise
-        self._transport = cast("asyncio.Transport", transport)
+        self._transport = secured
 
     def close(self) -> None:
         """Let go at once; the API server takes no goodbye."""
@@ -129,81 +125,67 @@ class Connection(asyncio.BufferedProtocol):
     @property
     def is_reusable(self) -> bool:
         """Whether another exchange can follow."""
-        return self._is_kept and self._body.is_done and not self._filled and not self._is_over
+        return self._is_kept and self._body.is_done and not self._come and not self._is_over
 
     def _check_end(self) -> None:
         if not self._body.is_done and not isinstance(self._body, framing.Endless):
             raise ConnectionResetError("the answer broke off")
 
     async def _head(self) -> bytes:
-        searched = 0
-        while (end := self._buffer.find(b"\r\n\r\n", searched, self._filled)) < 0:
-            searched = max(0, self._filled - 3)
-            if self._filled >= LONGEST_HEAD:
+        come = b""
+        while (end := come.find(b"\r\n\r\n")) < 0:
+            if len(come) >= LONGEST_HEAD:
                 raise framing.Malformed("a head without end")
-            if not await self._more():
-                raise ConnectionResetError("the answer broke off") if self._filled else Stale("no answer")
-        head = bytes(self._view[:end])
-        rest = bytes(self._view[end + 4 : self._filled])
-        self._view[: len(rest)] = rest
-        self._filled = len(rest)
-        return head
+            if not self._come and not await self._more():
+                raise ConnectionResetError("the answer broke off") if come else Stale("no answer")
+            come += b"".join(self._taken())
+        if rest := come[end + 4 :]:
+            self._come.insert(0, rest)
+            self._size += len(rest)
+        return come[:end]
 
     async def _more(self) -> bool:
         """Wait for bytes; False when there will be none."""
         if self._is_over:
             return False
-        before = self._filled
+        before = self._size
         self._news = asyncio.get_running_loop().create_future()
         try:
             await self._news
         finally:
             self._news = None
-        return self._filled > before
+        return self._size > before
 
     async def _gulp(self) -> None:
         """Let a busy stream fill up for a moment."""
         loop = asyncio.get_running_loop()
         is_busy = loop.time() - self._last_read < GULP
-        if is_busy and self._filled < len(self._view) // 2 and not self._is_over:
-            self._socket.pause_reading()
+        if is_busy and self._size < FULL // 2 and not self._is_over:
+            self._transport.pause_reading()
             await asyncio.sleep(GULP)
-            _resume(self._socket)
+            _resume(self._transport)
         self._last_read = loop.time()
 
     def _fed(self) -> list[bytes]:
-        pieces = self._body.feed(self._buffer, self._filled)
-        self._emptied()
-        return pieces
+        return [piece for data in self._taken() for piece in self._body.feed(data)]
 
-    def _grow(self) -> None:
-        if self._filled == BUFFER:
-            self._is_full = True
-            self._transport.pause_reading()
-            return
-        self._buffer = bytearray(min(2 * self._filled, BUFFER))
-        self._buffer[: self._filled] = self._view
-        self._view = memoryview(self._buffer)
-
-    def _emptied(self) -> None:
-        if len(self._buffer) > max(FIRST_BUFFER, 4 * self._filled):  # the burst that it grew for is over
-            self._buffer = bytearray(len(self._buffer) // 2)
-            self._view = memoryview(self._buffer)
-        self._filled = 0
+    def _taken(self) -> list[bytes]:
+        """All that nobody has read yet."""
+        come, self._come, self._size = self._come, [], 0
         if self._is_full:
             self._is_full = False
             _resume(self._transport)
+        return come
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = self._socket = cast("asyncio.Transport", transport)  # uvloop's are of another family
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's are of another family
 
-    def get_buffer(self, sizehint: int) -> memoryview:
-        return self._view[self._filled :]
-
-    def buffer_updated(self, nbytes: int) -> None:
-        self._filled += nbytes
-        if self._filled == len(self._view):
-            self._grow()
+    def data_received(self, data: bytes) -> None:
+        self._come.append(data)
+        self._size += len(data)
+        if self._size >= FULL and not self._is_full:
+            self._is_full = True
+            self._transport.pause_reading()
         _wake(self._news)
 
     def eof_received(self) -> None:
@@ -216,7 +198,7 @@ class Connection(asyncio.BufferedProtocol):
         _wake(self._room)
         _wake(self.closed)
         # Each would keep the other, and the buffers of TLS, until the garbage collector comes.
-        self._transport = self._socket = _Lost()
+        self._transport = _Lost()
 
     def pause_writing(self) -> None:
         self._room = asyncio.get_running_loop().create_future()
