@@ -48,6 +48,7 @@ class Echo:
 
     async def run(self) -> None:
         """Tell until cancelled."""
+        await self._view.upper.listed(self._view.upper.stores)  # only what is there is told of
         async with asyncio.TaskGroup() as both:
             both.create_task(self._tell_warnings())
             both.create_task(self._tell_words())

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import msgspec
 
-from hansa.control.knowledge import Unlisted
 from hansa.engine.side import Side
 from hansa.kube import resources, watching
 from hansa.kube.objects import Key as Place
@@ -21,7 +20,6 @@ from hansa.model import stamp
 from hansa.model.mode import Mode
 from hansa.runtime import clock
 
-PATIENCE = 60.0  # seconds for which a list of copies is waited for at a time
 OLD = 60.0  # seconds before we last listened, after which a full list brings no news; clocks differ by less
 
 
@@ -63,7 +61,7 @@ class Hearing:
     async def run(self) -> None:
         """Listen until cancelled."""
         last = self._clock.wall()
-        await self._copies_known()  # whose an Event is can be told by its copy alone
+        await self._lower.listed(self._resources.values())  # whose an Event is can be told by its copy alone
         since: datetime.datetime | None = None  # while a full list comes: what is older was told before
         client = self._lower.cluster.client
         changes = watching.watch(client, resources.EVENTS, clock=self._clock, random=self._random)
@@ -79,13 +77,6 @@ class Hearing:
                             self._take(event)
                 if since is None:
                     last = self._clock.wall()
-
-    async def _copies_known(self) -> None:
-        for resource in self._resources.values():
-            knowledge = self._lower.stores[resource].knowledge
-            while not knowledge.is_complete:
-                with contextlib.suppress(Unlisted):
-                    await knowledge.wait_complete(PATIENCE)
 
     def _take(self, event: Object) -> None:
         involved = event.decode("involvedObject", Involved)

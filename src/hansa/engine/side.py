@@ -6,10 +6,12 @@ One verdict for a cluster keeps decisions simple: what a pod refers to is seen i
 import contextlib
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 
-from hansa.control import informer, store
+from hansa.control import informer, knowledge, store
 from hansa.engine.cluster import Cluster
 from hansa.kube.resource import Resource
 from hansa.runtime import listeners
+
+PATIENCE = 60.0  # seconds for which a list is waited for at a time
 
 
 class Side:
@@ -19,6 +21,14 @@ class Side:
         self.cluster, self.stores = cluster, stores
         self._listeners: listeners.Listeners[Callable[[], None]] = listeners.Listeners()
         self.trouble = self._found()
+
+    async def listed(self, resources: Iterable[Resource]) -> None:
+        """Wait for the first full list of each of these, however long it takes."""
+        for resource in resources:
+            cache = self.stores[resource].knowledge
+            while not cache.is_complete:
+                with contextlib.suppress(knowledge.Unlisted):
+                    await cache.wait_complete(PATIENCE)
 
     def listen(self, notify: Callable[[], None]) -> Callable[[], None]:
         """Tell `notify` when `trouble` comes or goes. The answer ends it."""

@@ -1,13 +1,25 @@
 """Events of lower objects on the upper ones, and what the engine takes for granted of API servers."""
 
+import asyncio
 import secrets
+import types
 
 import pytest
 
 import engine_lab as lab
 from eventually import eventually
-from hansa.kube import errors, resources
+from hansa.control.store import Store
+from hansa.engine.echo import Echo, Manners
+from hansa.engine.hearing import Heard
+from hansa.engine.registry import Route
+from hansa.engine.side import Side
+from hansa.engine.view import View
+from hansa.engine.waiting import Waiting
+from hansa.kube import errors, resources, watching
 from hansa.kube.objects import Object
+from hansa.model import stamp
+from hansa.runtime import clock as clocks
+from hansa.runtime import metrics
 
 PODS, EVENTS = resources.PODS, resources.EVENTS
 
@@ -58,6 +70,27 @@ async def test_events_are_not_told_twice_over_a_restart_nor_those_of_others(star
         assert [one.get("reason") for one in page.items].count("Scheduled") == 1
         assert "Foreign" not in [one.get("reason") for one in page.items]
         assert told.name in [one.name for one in page.items]
+
+
+async def test_what_is_heard_before_the_upper_objects_are_known_is_told_when_they_are(clients, see, home):
+    pod = await clients["up"].create(PODS, lab.pod("web", "vn1", namespace=home))
+    given = {"clock": clocks.SystemClock(), "metrics": metrics.Registry()}
+    store = Store("up pods", **given)
+    health = types.SimpleNamespace(trouble="")
+    upper = Side(types.SimpleNamespace(name="up", client=clients["up"], health=health), {PODS: store})
+    lower = Side(types.SimpleNamespace(name="low1", health=health), {})
+    view = View(upper, "id", lab.SMALL, waiting=Waiting(lambda _: None), clock=given["clock"])
+    view.attach(Route("up", "low1", nodes=frozenset({"vn1"})), lower)
+    echoing = Echo(view, manners=Manners(lambda: False, clock=given["clock"]), metrics=given["metrics"])
+    heard = event(pod, "Early", message="yes").with_metadata(uid="early")
+    async with asyncio.TaskGroup() as tasks:
+        run = tasks.create_task(echoing.run())
+        echoing.take(Heard(heard, "low1", PODS, stamp.Origin("id", pod.uid, home, "web")))
+        await asyncio.sleep(0.1)
+        for change in (watching.Restarted(), watching.Added(pod), watching.Synced(pod.version)):
+            store.apply(change)
+        await eventually(see["up"].told("web", home, "Early"))
+        run.cancel()
 
 
 async def test_a_patch_with_the_uid_of_another_object_is_refused(clients, home):
