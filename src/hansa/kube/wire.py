@@ -140,21 +140,19 @@ class Connection(asyncio.Protocol):
                 raise ConnectionResetError("the answer broke off") if come else Stale("no answer")
             come += b"".join(self._taken())
         if rest := come[end + 4 :]:
-            self._come.insert(0, rest)
-            self._size += len(rest)
+            self._come, self._size = [rest], len(rest)
         return come[:end]
 
     async def _more(self) -> bool:
         """Wait for bytes; False when there will be none."""
         if self._is_over:
             return False
-        before = self._size
         self._news = asyncio.get_running_loop().create_future()
         try:
             await self._news
         finally:
             self._news = None
-        return self._size > before
+        return bool(self._come)
 
     async def _gulp(self) -> None:
         """Let a busy stream fill up for a moment."""
