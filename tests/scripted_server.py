@@ -11,7 +11,6 @@ Script = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 @contextlib.asynccontextmanager
 async def serving(script: Script, *, tls: ssl.SSLContext | None = None) -> AsyncIterator[int]:
     """The port of such a server; it closes a connection when the script ends."""
-
     connections: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
 
     async def treat(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -23,11 +22,13 @@ async def serving(script: Script, *, tls: ssl.SSLContext | None = None) -> Async
         connections[asyncio.create_task(treat(reader, writer))] = writer
 
     async with await asyncio.start_server(serve, "127.0.0.1", 0, ssl=tls) as listening:
-        yield listening.sockets[0].getsockname()[1]
-        for task, writer in connections.items():
-            task.cancel()
-            writer.transport.abort()
-        await asyncio.gather(*connections, return_exceptions=True)
+        try:
+            yield listening.sockets[0].getsockname()[1]
+        finally:
+            for task, writer in connections.items():
+                task.cancel()
+                writer.transport.abort()
+            await asyncio.gather(*connections, return_exceptions=True)
 
 
 async def request_head(reader: asyncio.StreamReader) -> bytes:

@@ -17,8 +17,8 @@ class Body(Protocol):
 
     is_done: bool
 
-    def feed(self, come: bytes | bytearray) -> list[bytes]:
-        """Take the next bytes of the connection; the pieces of the body in them, copied once."""
+    def feed(self, come: bytes) -> list[bytes]:
+        """Take the next bytes of the connection; the pieces of the body in them."""
 
 
 def parse_head(head: bytes) -> tuple[int, CIMultiDict[str]]:
@@ -52,8 +52,8 @@ class Sized:
         self._left = length
         self.is_done = length == 0
 
-    def feed(self, come: bytes | bytearray) -> list[bytes]:
-        piece = bytes(memoryview(come)[: self._left])
+    def feed(self, come: bytes) -> list[bytes]:
+        piece = come[: self._left]
         self._left -= len(piece)
         self.is_done = self._left == 0
         return [piece] if piece else []
@@ -64,8 +64,8 @@ class Endless:
 
     is_done = False
 
-    def feed(self, come: bytes | bytearray) -> list[bytes]:
-        return [bytes(come)] if come else []
+    def feed(self, come: bytes) -> list[bytes]:
+        return [come] if come else []
 
 
 class Chunked:
@@ -78,17 +78,17 @@ class Chunked:
         self._after_chunk = False  # the line break that ends a chunk is still to come
         self._in_trailer = False
 
-    def feed(self, come: bytes | bytearray) -> list[bytes]:
+    def feed(self, come: bytes) -> list[bytes]:
         if self._rest:
             come, self._rest = self._rest + come, b""
-        view, at, end = memoryview(come), 0, len(come)
+        at, end = 0, len(come)
         pieces: list[bytes] = []
         while not self.is_done:
             if self._left:
                 stop = min(at + self._left, end)
                 if stop == at:
                     break
-                pieces.append(bytes(view[at:stop]))
+                pieces.append(come[at:stop])
                 self._left -= stop - at
                 at = stop
                 self._after_chunk = self._left == 0
@@ -98,9 +98,9 @@ class Chunked:
                 at += 2
             stop = come.find(b"\r\n", at)
             if stop < 0:
-                self._rest = self._unfinished(bytes(view[at:]))
+                self._rest = self._unfinished(come[at:])
                 break
-            self._line(bytes(view[at:stop]))
+            self._line(come[at:stop])
             at = stop + 2
         return pieces
 

@@ -22,7 +22,7 @@ def pieces(data: bytes, cuts: list[int]) -> list[bytes]:
 
 def fed(body: framing.Body, piece: bytes) -> bytes:
     """Feed a piece as it comes from a connection."""
-    return b"".join(body.feed(bytearray(piece)))
+    return b"".join(body.feed(piece))
 
 
 @given(CHUNKS, CUTS, TRAILERS, st.sampled_from([b"", b";name=value"]))
