@@ -256,8 +256,10 @@ def _other(
 
 
 def _is_gone(answer: Object) -> bool:
-    """The server shows what it deleted even if nothing of it is left."""
-    return not answer.metadata.finalizers and not answer.metadata.deletion_grace_period_seconds
+    """The server shows what it deleted even if nothing of it is left. A namespace is held by its spec."""
+    metadata = answer.metadata
+    is_held = metadata.finalizers or (answer.kind == resources.NAMESPACES.kind and answer.spec.get("finalizers"))
+    return not is_held and not metadata.deletion_grace_period_seconds
 
 
 def _problem(error: errors.ApiError, write: plan.Write) -> Problem:

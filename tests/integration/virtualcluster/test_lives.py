@@ -80,6 +80,17 @@ async def test_a_virtual_cluster_that_is_deleted_takes_exactly_its_own_with_it(t
         await tenant.client.delete(resource, one, namespace="default")
 
 
+async def test_a_namespace_that_is_deleted_and_made_again_is_there_as_soon_as_the_former_one_is_gone(tenants, blue):
+    """A namespace below stays for a while after its deletion, though nothing in its metadata holds it."""
+    name = fresh_name()
+    for _ in range(2):
+        await blue.make(resources.NAMESPACES, name)
+        await blue.make(resources.PODS, "p", name, **pod())
+        # Before the audit, which finds what was missed.
+        await blue.there(resources.PODS, "p", name, when=lambda p: p["status"]["phase"] == "Running", within=30)
+        await blue.kubectl("delete", "namespace", name)
+
+
 async def test_virtual_clusters_of_another_meta_cluster_are_served_beside_and_never_taken_for_gone(
     tenants, clusters, blue, tmp_path
 ):
