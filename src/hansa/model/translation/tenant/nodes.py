@@ -25,6 +25,8 @@ LEASES_IN: Final = "kube-node-lease"
 LEASE_SECONDS: Final = 200
 RENEWAL: Final = datetime.timedelta(seconds=60)
 UNSCHEDULABLE: Final = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
+# The API server gives it to every new node. Who takes it away is the node controller, which a tenant does not have.
+NEW: Final = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 _LABELS: Final = ("kubernetes.io/os", "kubernetes.io/arch", "kubernetes.io/hostname")
 _STATUS: Final = ("capacity", "allocatable", "addresses", "nodeInfo", "daemonEndpoints")
 
@@ -88,7 +90,7 @@ def patches(look: Look) -> DownPatches:
 
 
 def _patches(lower: Object, wanted: Object, look: Look) -> Iterator[Part]:
-    spec = _spec(lower.spec, wanted.spec, look)
+    spec = _spec(lower.spec, wanted, look)
     if patch := diff.metadata_patch(lower, wanted) | ({"spec": spec} if spec else {}):
         yield Part(patch)
     have, want = lower.status, wanted.status
@@ -146,13 +148,19 @@ def _only(names: Iterable[str], fields: Spec) -> Spec:
     return {name: fields[name] for name in names if name in fields}
 
 
-def _spec(have: Spec, want: Spec, look: Look) -> Spec:
-    ours = {UNSCHEDULABLE["key"], *look.taints}
-    taints = [*want["taints"], *(one for one in have.get("taints") or () if one["key"] not in ours)]
+def _spec(have: Spec, wanted: Object, look: Look) -> Spec:
+    ours, is_ready = {UNSCHEDULABLE["key"], *look.taints}, _is_ready(wanted)
+    theirs = [one for one in have.get("taints") or () if one["key"] not in ours]
+    taints = [*wanted.spec["taints"], *(one for one in theirs if not (is_ready and one.items() >= NEW.items()))]
     changed: Spec = {} if have.get("unschedulable") else {"unschedulable": True}
     if _sorted(taints) != _sorted(have.get("taints") or ()):
         changed["taints"] = taints
     return changed
+
+
+def _is_ready(node: Object) -> bool:
+    conditions = node.status.get("conditions") or ()
+    return any((one["type"], one["status"]) == ("Ready", "True") for one in conditions)
 
 
 def _sorted(taints: Iterable[Spec]) -> list[tuple[str, str, str]]:

@@ -84,6 +84,18 @@ def condition(kind: str, status: str, heartbeat: str = "2026-05-01T10:00:00Z") -
     return {"type": kind, "status": status, "lastHeartbeatTime": heartbeat}
 
 
+@pytest.mark.parametrize(("status", "stays"), [("True", False), ("False", True), ("Unknown", True)])
+def test_a_node_that_is_ready_loses_the_taint_that_every_new_node_is_given(status: str, stays: bool) -> None:
+    """Otherwise no DaemonSet would run there; whoever watches over nodes in a tenant may taint them besides."""
+    new = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
+    others = [new | {"effect": "NoExecute"}, {"key": "node.kubernetes.io/unreachable", "effect": "NoSchedule"}]
+    source = NODE.source.with_fields(status=NODE.source.status | {"conditions": [condition("Ready", status)]})
+    node = NODE.desired(source)
+    there = node.with_fields(spec=node.spec | {"taints": [*node.spec["taints"], new, *others]})
+    taints = [part.patch["spec"]["taints"] for part in patches(resources.NODES, there, source)]
+    assert taints == ([] if stays else [[*node.spec["taints"], *others]])
+
+
 def test_a_node_without_addresses_is_written_once() -> None:
     source = NODE.source.with_fields(status=NODE.source.status | {"addresses": []})
     node = NODE.desired(source)
