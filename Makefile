@@ -24,7 +24,7 @@ demo: .venv/ready  ## real clusters: pods of one that run in others, tenants tha
 	@PATH="$(CURDIR)/$(BIN):$$PATH" hansa demo
 
 test: setup  ## everything; T=path[::name] runs a part
-	@$(TEST) $(if $(filter-out $(ALL),$(T)),,-n 3) $(T) || \
+	@$(TEST) $(if $(filter-out $(ALL),$(T)),,-n 4) $(T) || \
 		{ echo "what failed beside others is tried once more, alone"; \
 		$(TEST) --last-failed --last-failed-no-failures none $(T); }
 
