@@ -16,7 +16,7 @@ from tenant_league import Tenants, clusters_up
 NAMES = ("blue", "green")
 SPARE = "spare"  # a cluster for a VirtualCluster of a test's own
 # As in control planes of the manager: whether a node lives is decided in the super cluster.
-ALONE = {"kube-controller-manager": ("--controllers=*,-node-lifecycle-controller",)}
+NO_NODE_CONTROLLER = {"kube-controller-manager": ("--controllers=*,-node-lifecycle-controller",)}
 
 
 @pytest.fixture(scope="package")
@@ -25,7 +25,7 @@ async def clusters(fleet, kubectl):
     shape = NodeShape(cpu="1000", memory="1000Gi", pods="1000")
     wishes = [
         ClusterSpec("super", nodes=2, shape=shape, lift_limits=True),
-        *(ClusterSpec(name, scheduler=False, lift_limits=True, flags=ALONE) for name in (*NAMES, SPARE)),
+        *(ClusterSpec(name, scheduler=False, lift_limits=True, flags=NO_NODE_CONTROLLER) for name in (*NAMES, SPARE)),
     ]
     async with clusters_up(fleet, kubectl, wishes) as made:
         await installing.install(made["super"].client)

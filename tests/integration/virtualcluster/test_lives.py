@@ -80,7 +80,7 @@ async def test_a_virtual_cluster_that_is_deleted_takes_exactly_its_own_with_it(t
         await tenant.client.delete(resource, one, namespace="default")
 
 
-async def test_a_namespace_that_is_deleted_and_made_again_is_there_as_soon_as_the_former_one_is_gone(tenants, blue):
+async def test_a_namespace_that_is_deleted_and_made_again_is_there_as_soon_as_the_former_one_is_gone(blue):
     """A namespace below stays for a while after its deletion, though nothing in its metadata holds it."""
     name = fresh_name()
     for _ in range(2):
