@@ -21,6 +21,7 @@ from hansa.kube.resource import Resource
 from hansa.model import keys, pair, placement, stamp
 from hansa.model.mode import Mode
 from hansa.model.pair import Key, Link, Pair, Unknown
+from hansa.model.references import Reference
 from hansa.runtime import clock
 
 UNDER_WAY = "a write is under way there"  # its end wakes the key
@@ -39,6 +40,14 @@ class Spot(NamedTuple):
     cluster: str
     resource: Resource
     place: Place
+
+
+class Area(NamedTuple):
+    """All upper objects of a kind in a namespace, and their copies."""
+
+    cluster: str
+    resource: Resource
+    namespace: str
 
 
 class View:
@@ -153,6 +162,8 @@ class View:
     def snapshot(self, key: Key) -> Pair:
         """All that a decision on the key reads."""
         pair = self._snapshot(key)
+        for one in self._made_of(key):
+            self._waiting.put(key, until=Area(self.name, one.resource, one.namespace))
         for cluster, line in self._lines[key.resource].items():
             if cluster not in pair.waits_for:
                 line.leave(key)
@@ -192,6 +203,8 @@ class View:
     def settle(self, decided: Pair, *, unsettled: frozenset[str]) -> None:
         """A pair was decided: where nothing was to be done, remember what both sides were."""
         upper = decided.upper
+        if self._made_of(decided.key):
+            return  # those can change as well
         for name, lower in decided.lowers.items():
             if name in unsettled or not _is_alive(upper) or not _is_alive(lower):
                 self._settled[name].pop(decided.key, None)
@@ -293,10 +306,14 @@ class View:
             yield
 
     def _needed(self, key: Key) -> Iterable[Name]:
-        """What an object cannot be without: its namespace, where namespaces travel, and what it refers to."""
+        """What an object cannot be without: its namespace, where namespaces travel, and what it names or is made of."""
         if key.namespace and resources.NAMESPACES in self.mode.rules:
             yield Name(resources.NAMESPACES, Place("", key.namespace))
         yield from self.references.names(key.resource, Place(key.namespace, key.name))
+        yield from (Name(one.resource, Place(one.namespace, one.name)) for one in self._made_of(key) if one.name)
+
+    def _made_of(self, key: Key) -> tuple[Reference, ...]:
+        return tuple(self.mode.rules[key.resource].made_of(key))
 
     def _is_there(self, name: Name, cluster: str) -> bool:
         key, rule = self.key(name), self.mode.rules.get(name.resource)

@@ -11,7 +11,7 @@ from hansa.engine import echo, hearing, lowers, side, tending, tokens, waiting
 from hansa.engine.cluster import Cluster
 from hansa.engine.references import Name
 from hansa.engine.registry import Route, Routes
-from hansa.engine.view import Spot, View
+from hansa.engine.view import Area, Spot, View
 from hansa.kube import resources
 from hansa.kube.objects import Key as Place
 from hansa.kube.objects import Object
@@ -162,6 +162,7 @@ class Views:
                 self._waiting.put(topic, until=view.name)
             else:
                 self._waiting.wake(topic)
+            self._waiting.come(Area(topic.cluster, topic.resource, topic.namespace))
         self._waiting.come(topic)
 
     @contextlib.asynccontextmanager

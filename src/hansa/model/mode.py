@@ -13,6 +13,7 @@ from hansa.model import diff, stamp
 from hansa.model.lifecycle import COPY, Lifecycle
 from hansa.model.pair import Key, Link
 from hansa.model.placement import Facts, Intents, Named, Placement, nowhere
+from hansa.model.references import Reference
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +102,9 @@ class Rule:
     references: Callable[[Object], Iterable[Named]] = lambda _: ()
     # Where what it refers to is needed, if that is not where it is placed itself.
     needed_at: Placement | None = None
+    # What its copies say besides what it says itself, by its key: it is looked at again when one of those changes, and
+    # comes after them. One without a name stands for all of its kind in that namespace.
+    made_of: Callable[[Key], Iterable[Reference]] = lambda _: ()
     # Whose users its placement asks for: it is looked at again when they change.
     follows: Callable[[Object], Iterable[Named]] = lambda _: ()
     # A sentence why this upper object may not travel. What travelled before stays as it is.

@@ -14,7 +14,7 @@ from hansa.model.translation.pod import following, refusal
 from hansa.model.translation.tenant import classes, metadata, namespaces, nodes, pod, policies, services, telling
 from hansa.model.translation.tenant import configuration as tenant_configuration
 from hansa.model.translation.tenant import storage as tenant_storage
-from hansa.model.translation.tenant.pod import guard, readiness
+from hansa.model.translation.tenant.pod import guard, readiness, variables
 from hansa.modes import virtualcluster_pool
 from hansa.modes.virtualcluster_settings import Extra, Settings
 
@@ -91,9 +91,10 @@ def _services() -> Iterable[Rule]:
 def _what_pods_refer_to() -> Iterable[Rule]:
     yield Rule(
         resources.CONFIG_MAPS,
-        down=(metadata.own,),
+        down=(metadata.own, variables.fill_table),
         down_patches=configuration.config_map_patches,
         placement=placement.everywhere,
+        made_of=variables.made_of,
     )
     yield Rule(
         resources.SECRETS,

@@ -60,9 +60,8 @@ async def test_a_virtual_cluster_that_is_deleted_takes_exactly_its_own_with_it(t
     )
     await tenant.make(resources.PODS, "p", "default", **pod())
     await tenant.phase("p")
-    copy = await tenants.super.there(resources.PODS, "p", tenant.below())
-    told = {one["name"]: one.get("value") for one in copy["spec"]["containers"][0]["env"]}
-    assert told["DB_SERVICE_HOST"] == below["spec"]["clusterIP"]
+    told = await tenants.super.there(resources.CONFIG_MAPS, "services.hansa.dev", tenant.below())
+    assert told["data"]["DB_SERVICE_HOST"] == below["spec"]["clusterIP"]
 
     await tenants.super.kubectl("delete", "vc", name)
 

@@ -94,13 +94,41 @@ async def test_pods_see_their_own_names_their_services_and_their_api_server(tena
     above = await blue.make(resources.PODS, "p", namespace, **made)
     below = await tenants.super.there(resources.PODS, "p", blue.below(namespace))
     spec = below["spec"]
-    told = {one["name"]: value_of(one, below) for one in spec["containers"][0]["env"]}
-    assert (told["WHERE"], told["WHO"]) == (namespace, above["metadata"]["uid"])
+    own = {one["name"]: value_of(one, below) for one in spec["containers"][0]["env"]}
+    assert (own["WHERE"], own["WHO"]) == (namespace, above["metadata"]["uid"])
+    told = await variables(tenants, blue, namespace)
     assert told["DB_SERVICE_HOST"] == db["spec"]["clusterIP"]
     assert told["DB_SERVICE_PORT"] == "5432"
     kubernetes = await blue.there(resources.SERVICES, "kubernetes", "default")
     assert told["KUBERNETES_SERVICE_HOST"] in {kubernetes["spec"]["clusterIP"], "kubernetes"}
     assert (spec["hostname"], spec["subdomain"]) == ("h", "s")
+
+
+async def test_containers_find_the_services_of_the_moment_they_start(tenants, blue, namespace):
+    """As those of any cluster do; what tells them is there for as long as there are pods."""
+    made = pod()
+    made["spec"]["enableServiceLinks"] = False
+    await blue.make(resources.PODS, "without", namespace, **made)
+    await blue.make(resources.PODS, "with", namespace, **pod())
+    await blue.phase("with", namespace=namespace)
+    assert "LATE_SERVICE_HOST" not in await variables(tenants, blue, namespace)
+    late = await blue.make(resources.SERVICES, "late", namespace, spec={"ports": [{"port": 80}]})
+    told = await variables(tenants, blue, namespace, when=lambda told: "LATE_SERVICE_HOST" in told)
+    assert told["LATE_SERVICE_HOST"] == late["spec"]["clusterIP"]
+    await blue.client.delete(resources.SERVICES, "late", namespace=namespace)
+    await variables(tenants, blue, namespace, when=lambda told: "LATE_SERVICE_HOST" not in told)
+    assert set(await variables(tenants, blue, namespace, name="kubernetes.hansa.dev")) <= set(told)
+    await blue.client.delete(resources.PODS, "with", namespace=namespace)
+    await tenants.super.gone(resources.CONFIG_MAPS, "services.hansa.dev", blue.below(namespace))
+    await tenants.super.look(resources.CONFIG_MAPS, "kubernetes.hansa.dev", blue.below(namespace))
+
+
+async def variables(tenants, tenant, namespace, *, name="services.hansa.dev", when=lambda _: True):
+    """What containers of a tenant's namespace are told of Services."""
+    found = await tenants.super.there(
+        resources.CONFIG_MAPS, name, tenant.below(namespace), when=lambda one: when(one["data"])
+    )
+    return found["data"]
 
 
 def value_of(variable, pod):

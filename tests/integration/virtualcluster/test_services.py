@@ -65,9 +65,8 @@ async def test_a_service_whose_address_is_taken_below_has_another_there_which_po
         )
         assert address in (await blue.event("Taken", "web", namespace))["message"]
         await blue.make(resources.PODS, "p", namespace, **pod())
-        copy = await tenants.super.there(resources.PODS, "p", blue.below(namespace))
-        variables = {one["name"]: one.get("value") for one in copy["spec"]["containers"][0]["env"]}
-        assert variables["WEB_SERVICE_HOST"] == below
+        found = await tenants.super.there(resources.CONFIG_MAPS, "services.hansa.dev", blue.below(namespace))
+        assert found["data"]["WEB_SERVICE_HOST"] == below
     finally:
         await tenants.super.client.delete(SERVICES, f"own-{namespace}", namespace="default")
 

@@ -5,6 +5,7 @@ import datetime
 
 import engine_lab as lab
 from hansa.engine.references import Name
+from hansa.engine.view import Area
 from hansa.kube import watching
 from hansa.kube.objects import Key as Place
 from hansa.model import plan
@@ -107,6 +108,33 @@ def test_something_empty_of_ours_keeps_the_name_of_what_may_be_missing_while_it_
         assert (type(action), action.obj) == (plan.Delete, empty)
 
     play(scene, mode=reading(Missing.KEPT_FREE))
+
+
+def test_what_is_made_of_others_comes_after_them_and_is_looked_at_when_they_change(play):
+    """It can be another one at any time, so it is never settled."""
+    rule = lab.SMALL.rules[MAPS]
+    sources = [Reference(MAPS, "default", "source"), Reference(PODS, "default", "")]
+    made_of = dataclasses.replace(rule, made_of=lambda key: sources if key == MAP else [])
+
+    def scene(world):
+        source = world.put(world.upper, MAPS, lab.config_map("source"))
+        for name in ("settings", "source"):
+            world.put(world.upper, PODS, lab.pod(f"reads-{name}", "vn", config_map=name))
+        world.put(world.upper, MAPS, lab.config_map("settings"))
+        _, [action] = world.decide(MAP)
+        assert action == plan.Wait("configmaps default/source is not in low yet")
+        _, [made] = world.decide(world.view.key(Name(MAPS, source.key)))
+        world.put(world.lower, MAPS, made.obj)
+        _, [made] = world.decide(MAP)
+        world.put(world.lower, MAPS, made.obj)
+        pair, actions = world.decide(MAP)
+        assert actions == ()
+        world.view.settle(pair, unsettled=frozenset())
+        assert world.decide(MAP)[0].settled == frozenset()
+        for resource in (MAPS, PODS):
+            assert world.waiting.keys(Area("up", resource, "default")) == [MAP]
+
+    play(scene, mode=dataclasses.replace(lab.SMALL, rules={**lab.SMALL.rules, MAPS: made_of}))
 
 
 def test_a_copy_stays_while_a_pod_below_reads_it_and_goes_with_the_pod(play):

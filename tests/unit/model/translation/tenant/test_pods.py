@@ -9,20 +9,24 @@ from hansa.kube import resources
 from hansa.kube.objects import Key as Place
 from hansa.kube.objects import Object
 from hansa.model import keys, lifecycle, references
-from hansa.model.pair import Grade, Key
+from hansa.model.pair import Grade, Key, Link
 from hansa.model.placement import Facts
 from hansa.model.translation import names
 from hansa.model.translation.tenant import telling
 from hansa.model.translation.tenant.pod import LIFE, variables
-from tenants import API, KEY, LINK, MODE, a_link, a_pod, a_service, desired, follow, tell
+from tenants import API, KEY, LINK, MODE, a_link, a_pod, a_service, an_object, desired, follow, tell
 
 RULE = MODE.rules[resources.PODS]
 KUBERNETES = a_service("kubernetes", "default", **API)
 DNS = a_service("kube-dns", "kube-system", clusterIP="10.32.0.10", ports=[{"port": 53}])
 
 
-def env(pod: Object, container: str = "containers") -> dict[str, Any]:
-    return {one["name"]: one.get("value") for one in pod.spec[container][0].get("env", ())}
+def table_of(pod: Object, link: Link) -> dict[str, str]:
+    """The variables that its containers find."""
+    [named] = [one for one in RULE.references(pod) if one.resource == resources.CONFIG_MAPS]
+    stand_in = an_object("ConfigMap", named.name, named.namespace)
+    data: dict[str, str] = desired(stand_in, link, resources.CONFIG_MAPS).get("data")
+    return data
 
 
 def test_a_token_is_the_one_that_the_tenants_namespace_asks_for() -> None:
@@ -39,7 +43,7 @@ def test_the_environment_has_the_services_of_the_namespace_and_the_api_server() 
     web = a_service(
         "web-site", clusterIP="10.32.0.7", ports=[{"name": "http-a", "port": 80}, {"name": "b", "port": 81}]
     )
-    told = env(desired(a_pod(), a_link([KUBERNETES, web, headless, *others])))
+    told = table_of(a_pod(), a_link([KUBERNETES, web, headless, *others]))
     assert told["WEB_SITE_SERVICE_HOST"] == "10.32.0.7"
     assert told["WEB_SITE_SERVICE_PORT"] == told["WEB_SITE_SERVICE_PORT_HTTP_A"] == "80"
     assert told["WEB_SITE_SERVICE_PORT_B"] == told["WEB_SITE_PORT_81_TCP_PORT"] == "81"
@@ -61,16 +65,37 @@ def test_variables_have_the_form_that_kubelets_give_them() -> None:
     }
 
 
-def test_a_pod_that_wants_no_services_is_told_of_its_api_server_only_and_its_own_variables_win() -> None:
+def test_a_pod_that_wants_no_services_is_told_of_its_api_server_only() -> None:
     web = a_service("web", clusterIP="10.32.0.7", ports=[{"port": 80}])
-    mine = [{"name": "KUBERNETES_SERVICE_HOST", "value": "mine"}]
-    main = {"name": "main", "image": "main:1"}
-    spec = {"enableServiceLinks": False, "containers": [main | {"env": mine}], "initContainers": [main]}
-    lower = desired(a_pod(spec), a_link([KUBERNETES, web]))
-    assert not [name for name in env(lower) if name.startswith("WEB")]
-    assert env(lower)["KUBERNETES_SERVICE_HOST"] == "mine"
-    assert env(lower, "initContainers")["KUBERNETES_SERVICE_HOST"] == "10.32.0.1"
-    assert lower.spec["enableServiceLinks"] is False
+    told = table_of(a_pod({"enableServiceLinks": False}), a_link([KUBERNETES, web]))
+    assert told["KUBERNETES_SERVICE_HOST"] == "10.32.0.1"
+    assert not [name for name in told if name.startswith("WEB")]
+
+
+def test_all_containers_read_what_is_told_and_their_own_variables_come_after_it() -> None:
+    """What comes later wins, and `env` wins over all."""
+    main, mine = {"name": "main", "image": "main:1"}, {"secretRef": {"name": "mine"}}
+    pod = a_pod({"containers": [main | {"envFrom": [mine]}], "initContainers": [main]})
+    told = {"configMapRef": {"name": "services.hansa.dev"}}
+    lower = desired(pod).spec
+    assert lower["containers"][0]["envFrom"] == [told, mine]
+    assert lower["initContainers"][0]["envFrom"] == [told]
+    assert lower["enableServiceLinks"] is False  # the super cluster's own are not for tenants
+
+
+def test_variables_are_looked_at_again_when_a_service_changes_and_wait_for_that_of_the_api_server() -> None:
+    made_of = MODE.rules[resources.CONFIG_MAPS].made_of
+    api, all_of_them = ("default", "kubernetes"), ("shop", "")
+    for name, expected in (("services.hansa.dev", [api, all_of_them]), ("kubernetes.hansa.dev", [api]), ("mine", [])):
+        found = made_of(Key("blue", resources.CONFIG_MAPS, "shop", name))
+        assert [(one.namespace, one.name) for one in found] == expected
+
+
+def test_a_tenants_own_config_map_of_a_name_that_is_ours_says_what_ours_would() -> None:
+    own = an_object("ConfigMap", "services.hansa.dev", "shop", data={"WEB": "1"}, immutable=True)
+    lower = desired(own, a_link([KUBERNETES]), resources.CONFIG_MAPS)
+    assert "WEB" not in lower.get("data")
+    assert lower.get("immutable") is None
 
 
 def test_addresses_are_those_of_the_super_cluster() -> None:
@@ -84,7 +109,7 @@ def test_addresses_are_those_of_the_super_cluster() -> None:
 
 
 def test_without_a_service_for_it_the_api_server_is_where_the_settings_say() -> None:
-    told = env(desired(a_pod(), a_link([], keeps_service_ips=False, api_host="192.0.2.1", api_port="6443")))
+    told = table_of(a_pod(), a_link([], keeps_service_ips=False, api_host="192.0.2.1", api_port="6443"))
     assert told == {
         "KUBERNETES_SERVICE_HOST": "192.0.2.1",
         "KUBERNETES_SERVICE_PORT": "6443",

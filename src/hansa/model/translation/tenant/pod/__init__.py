@@ -71,14 +71,15 @@ def up_patches(upper: Object, lower: Object, link: Link) -> Iterator[Part]:
 
 
 def needs(pod: Object) -> Iterator[Reference]:
-    """What must be there before a pod: what it names, its API server's Service and, if it asks it, the DNS server's.
+    """What must be there before a pod: what it names, its variables, and the DNS server's Service, if it asks it.
 
     What it names is the tenant's or nobody's. Only pull secrets may be the super cluster's own, where that is allowed.
     """
     for one in references.objects_of_pod(pod):
         reads = Missing.KEPT_FREE if one.is_optional else Missing.AWAITED
         yield one if one.is_for_pulling else one._replace(missing=reads)
-    yield Reference(resources.SERVICES, *variables.API)
+    yield variables.table_of(pod)
+    yield Reference(resources.SERVICES, *variables.API)  # it may have to find it by name
     if resolving.asks_cluster(pod):
         yield Reference(resources.SERVICES, *resolving.DNS)
 
