@@ -163,7 +163,9 @@ class Commands:
             "service-account-issuer": f"https://kubernetes.default.svc.{self.order.vc.domain}",
             "service-account-key-file": str(crt(pki.SERVICE_ACCOUNTS)),
             "service-account-signing-key-file": str(key(pki.SERVICE_ACCOUNTS)),
-            "requestheader-client-ca-file": str(crt(pki.ROOT)),
+            # It speaks for others with this very certificate. With the authority here, the signature under every
+            # client's certificate would be checked twice for each request.
+            "requestheader-client-ca-file": str(crt(pki.FRONT_PROXY)),
             "requestheader-allowed-names": "front-proxy-client",
             "requestheader-username-headers": "X-Remote-User",
             "requestheader-group-headers": "X-Remote-Group",
