@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 MARK = "HANSA_LOCAL_PROCESS"
+LEAST_NICE, MOST_NICE = 0, 19
 PR_SET_TIMERSLACK = 29
 # Nanoseconds that a timer may come late. A Go program looks after itself up to 50,000 times a second while it does
 # anything at all, which is half of what an idle control plane costs; with this it does so 200 times.
@@ -49,6 +50,22 @@ class Process:
         with _pidfd(self) as fd:
             if fd is not None:
                 signal.pidfd_send_signal(fd, number)
+
+    def be_nice(self, steps: int) -> bool:
+        """Leave cores to others who want them, by a fifth of its weight with each step; False if it may not, or not now.
+
+        The kernel weighs either a session as a whole, or each thread. It lets only root take a step back.
+        """
+        with _pidfd(self) as fd:
+            if fd is None:
+                return True
+            try:
+                os.setpriority(os.PRIO_PGRP, self.pid, steps)
+                with contextlib.suppress(FileNotFoundError):
+                    Path(f"/proc/{self.pid}/autogroup").write_text(str(steps))
+            except OSError:
+                return False
+        return True
 
     async def ended(self, deadline: float) -> bool:
         """Wait until it is gone; False if it is still there after that many seconds."""

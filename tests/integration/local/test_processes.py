@@ -55,6 +55,19 @@ async def test_a_patient_process_waits_for_its_turn_and_nobody_else_does(spawn):
     assert policies == [os.SCHED_BATCH, os.SCHED_OTHER, os.SCHED_OTHER]
 
 
+async def test_a_process_that_is_nice_leaves_cores_to_others(spawn):
+    one, two = spawn("sleep", "100"), spawn("sleep", "100", component="two")
+    assert one.be_nice(7)
+    assert [os.getpriority(os.PRIO_PROCESS, pid) for pid in (one.pid, two.pid, 0)] == [7, 0, 0]
+    group = Path(f"/proc/{one.pid}/autogroup")
+    if group.exists():  # not every kernel weighs sessions
+        assert group.read_text().endswith("nice 7\n")
+    assert one.be_nice(0)
+    one.signal(signal.SIGKILL)
+    assert await one.ended(10)
+    assert one.be_nice(7), "it is gone"
+
+
 async def test_timers_of_processes_may_come_late_and_ours_may_not(spawn):
     ours = Path("/proc/self/timerslack_ns").read_text()
     theirs = Path(f"/proc/{spawn('sleep', '100').pid}/timerslack_ns").read_text()

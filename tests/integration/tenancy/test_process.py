@@ -3,6 +3,8 @@
 import asyncio
 import base64
 import contextlib
+import http.client
+import json
 import signal
 import ssl
 from datetime import UTC, datetime, timedelta
@@ -87,6 +89,37 @@ async def test_certificates_are_good_for_as_many_days_as_the_spec_says(manager, 
     assert served.subject.rfc4514_string() == f"CN={tenant.root}"
     names = served.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     assert "kubernetes.default.svc.cluster.local" in names.get_values_for_type(x509.DNSName)
+
+
+async def test_only_the_api_servers_own_certificate_speaks_for_others(manager, tenant, tmp_path):
+    """As its aggregation layer does. One of the same name is whoever it says, and no more."""
+    root, front = [await manager.secret(tenant, name) for name in ("root-ca", "front-proxy-ca")]
+    authority = KeyPair(root["tls.crt"], root["tls.key"])
+    other = certificates.issue(authority, Subject("front-proxy-client"), datetime.now(UTC))
+    config = yaml.safe_load((await manager.secret(tenant, "admin-kubeconfig"))["admin-kubeconfig"])
+    server = config["clusters"][0]["cluster"]["server"]
+
+    async def who(certificate, key):
+        files = [tmp_path / name for name in ("ca", "crt", "key")]
+        for path, content in zip(files, (authority.certificate, certificate, key), strict=True):
+            path.write_bytes(content)
+        return await asyncio.to_thread(_name_behind, server, *files, claiming="somebody")
+
+    assert await who(front["tls.crt"], front["tls.key"]) == "somebody"
+    assert await who(other.certificate, other.key) == "front-proxy-client"
+
+
+def _name_behind(server, ca, certificate, key, *, claiming):
+    """As whom the API server knows somebody with this certificate who claims to speak for another."""
+    trust = ssl.create_default_context(cafile=str(ca))
+    trust.load_cert_chain(certificate, key)
+    connection = http.client.HTTPSConnection(server.removeprefix("https://"), context=trust, timeout=10)
+    asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+    headers = {"Content-Type": "application/json", "X-Remote-User": claiming}
+    path = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+    with contextlib.closing(connection):
+        connection.request("POST", path, json.dumps(asked), headers)
+        return json.load(connection.getresponse())["status"]["userInfo"]["username"]
 
 
 async def test_a_manager_that_is_killed_leaves_its_tenants_running_and_finds_them_again(manager, tenant):

@@ -33,6 +33,7 @@ from hansa.tenancy.process.commands import Commands
 from hansa.tenancy.process.deaths import Deaths
 from hansa.tenancy.process.etcd import Etcd, OwnEtcd, SharedEtcd
 from hansa.tenancy.process.folder import Folder, Record
+from hansa.tenancy.process.weights import Weights
 from hansa.tenancy.provisioning import Endpoint, Gone, Order, Progress, Ready, Wake
 
 log = logging.getLogger(__name__)
@@ -67,7 +68,7 @@ class ProcessProvisioner:
         self._settings, self._state, self._meta = settings, settings.state, meta
         self._own = OwnEtcd(settings.state, is_fast=settings.is_etcd_fast)
         self._shared = SharedEtcd(settings.state, is_fast=settings.is_etcd_fast)
-        self._deaths = Deaths()
+        self._deaths, self._weights = Deaths(), Weights()
         self._wake: Wake = lambda *_: None
         self._known: dict[Path, frozenset[str]] = {}
         self._programs_here: Mapping[str, Path] = {}
@@ -110,6 +111,7 @@ class ProcessProvisioner:
             serving = self._serve(tenant, commands, running, pki)
             # An API server that waits for an etcd that is gone would wait for ever.
             started = [etcd.process, *await component.outlives(etcd.process, serving, log=etcd.log)]
+        self._weights.serve(tenant.id, [one for one in started if one.identity.cluster == tenant.id])
         for one in started:
             self._deaths.watch(one, partial(self._died, order.vc.key, one), whom=order.vc.key)
         return Ready()
@@ -129,6 +131,7 @@ class ProcessProvisioner:
                 await self._etcd(record).forget(tenant, running)
             shutil.rmtree(tenant.path, ignore_errors=True)
             await self._leave_nothing(tenant.id)
+            self._weights.leave(tenant.id)
         return Gone()
 
     def remembered(self) -> list[VirtualCluster]:

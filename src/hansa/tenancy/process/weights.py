@@ -1,0 +1,44 @@
+"""How much the programs of tenants weigh beside all others that want a core: the more tenants there are, the less each.
+
+All of them together weigh as much as a few, so that many who do something at once leave the super cluster, which they all
+wait for, its part of the cores. Whoever starts has its full weight until it serves.
+"""
+
+import math
+from collections.abc import Iterable
+
+from hansa.local.process import LEAST_NICE, MOST_NICE, Process
+
+FEW = 2  # tenants that have their full weight
+STEP = 1.25  # what a step of niceness divides a weight by
+
+
+def niceness(tenants: int) -> int:
+    """With which all of so many together weigh as much as a few."""
+    return min(MOST_NICE, round(math.log(max(tenants / FEW, 1.0), STEP)))
+
+
+class Weights:
+    """The programs that serve, by their tenant."""
+
+    def __init__(self) -> None:
+        self._serving: dict[str, tuple[Process, ...]] = {}
+        self._given: dict[Process, int] = {}
+
+    def serve(self, tenant: str, programs: Iterable[Process]) -> None:
+        """These are a tenant's programs, and all of them serve."""
+        self._serving[tenant] = tuple(programs)
+        self._share()
+
+    def leave(self, tenant: str) -> None:
+        """A tenant is gone."""
+        self._serving.pop(tenant, None)
+        self._share()
+
+    def _share(self) -> None:
+        """Give all the same. What the kernel refuses now, as it may, is tried again the next time."""
+        wanted = niceness(len(self._serving))
+        before, self._given = self._given, {}
+        for program in (one for programs in self._serving.values() for one in programs):
+            given = before.get(program, LEAST_NICE)
+            self._given[program] = wanted if given == wanted or program.be_nice(wanted) else given
