@@ -1,7 +1,7 @@
 """The open connections to one API server: which one serves a request, and when one more is worth its price.
 
 A TLS handshake costs both sides as much as some requests, and a server that is busy is no faster for more of them; one
-that is far away is. What is sent on a connection is the transport's matter.
+that is far away is, or one that waits for others itself. What is sent on a connection is the transport's matter.
 """
 
 import asyncio
@@ -12,7 +12,9 @@ from hansa.kube.credentials import Access
 from hansa.kube.wire import Connection
 
 FREELY = 2  # connections for which no request waits
-PATIENCE = 0.05  # seconds, times the connections there are: how long a request waits for one before one more is opened
+NEAR = 0.005  # seconds: a server no farther than that which lets us wait is probably busy
+# Seconds, times the connections there are: how long a request waits for one before one more is opened.
+PATIENCE, PATIENCE_NEAR = 0.05, 0.2
 
 
 class Connections:
@@ -23,6 +25,7 @@ class Connections:
         self._open: set[Connection] = set()
         self._access: Access | None = None  # for which the idle connections are
         self._taken = 0  # of those that will be given back
+        self._patience = PATIENCE
         self._one_more = 0.0  # when patience was lost
         self._waiting: collections.deque[asyncio.Future[Connection | None]] = collections.deque()
 
@@ -61,6 +64,7 @@ class Connections:
     async def dial(self, access: Access) -> Connection:
         """A new connection, for what goes on until somebody ends it."""
         connection = await wire.connect(access)
+        self._patience = PATIENCE_NEAR if connection.distance < NEAR else PATIENCE
         self._open.add(connection)
         connection.closed.add_done_callback(lambda _: self._open.discard(connection))
         return connection
@@ -99,13 +103,13 @@ class Connections:
             raise
 
     def _lose_patience_later(self, freed: asyncio.Future[Connection | None]) -> None:
-        asyncio.get_running_loop().call_later(PATIENCE * self._taken, self._lose_patience, freed)
+        asyncio.get_running_loop().call_later(self._patience * self._taken, self._lose_patience, freed)
 
     def _lose_patience(self, freed: asyncio.Future[Connection | None]) -> None:
         now = asyncio.get_running_loop().time()
         if freed.done():
             return
-        if now - self._one_more < PATIENCE * self._taken:
+        if now - self._one_more < self._patience * self._taken:
             self._lose_patience_later(freed)
         else:
             self._one_more = now

@@ -8,6 +8,7 @@ import asyncio
 import base64
 import socket
 import ssl
+import sys
 from collections.abc import Mapping
 from typing import cast
 from urllib.parse import SplitResult, unquote, urlsplit
@@ -20,6 +21,8 @@ from hansa.kube.tls import Secured
 
 CONNECT_DEADLINE = 10.0  # seconds for TCP, a proxy and TLS together
 KEEPALIVE = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 15, "TCP_KEEPCNT": 3}  # a dead peer is noticed within a minute
+FAR = float("inf")  # as far as anybody knows
+MIN_RTT = slice(148, 152)  # in the kernel's struct tcp_info: microseconds
 LONGEST_HEAD = 2**16  # bytes
 FULL = 2**18  # bytes that nobody has read yet, from which on the other side has to wait
 GULP = 0.002  # seconds for which a busy stream is left to fill: waking up for each event costs more than the event
@@ -47,6 +50,7 @@ class Connection(asyncio.Protocol):
         self._body: framing.Body = framing.Sized(0)
         self._is_kept = False
         self._last_read = 0.0
+        self.distance = FAR  # seconds to the other side and back
         self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def exchange(self, request: bytes) -> tuple[int, Mapping[str, str]]:
@@ -245,6 +249,7 @@ async def _dial(address: SplitResult) -> Connection:
     # Both address families are tried side by side: one of them often leads nowhere.
     connected = await start_connection(addresses, happy_eyeballs_delay=0.25, interleave=1, socket_factory=_socket)
     _, connection = await loop.create_connection(Connection, sock=connected)
+    connection.distance = _distance(connected)
     return connection
 
 
@@ -256,9 +261,18 @@ async def _dial_proxy(url: str, server: SplitResult) -> Connection:
         if proxy.scheme == "https":
             await connection.start_tls(ssl.create_default_context(), proxy.hostname)
         await connection.pass_proxy(f"{host}:{_port(server)}", proxy)
+        connection.distance = FAR  # what is behind it may be anywhere
     except OSError as error:
         raise ProxyRefused(error.errno, error.strerror) from None
     return connection
+
+
+def _distance(connected: socket.socket) -> float:
+    """What the kernel saw of it when it connected: a server that is busy is no farther away."""
+    if not sys.platform.startswith("linux"):
+        return FAR
+    told = connected.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, MIN_RTT.stop)
+    return int.from_bytes(told[MIN_RTT], sys.byteorder) / 1e6 if len(told) >= MIN_RTT.stop else FAR
 
 
 def _port(address: SplitResult) -> int:

@@ -52,7 +52,7 @@ class Process:
                 signal.pidfd_send_signal(fd, number)
 
     def be_nice(self, steps: int) -> bool:
-        """Leave cores to others who want them, by a fifth of its weight with each step; False if it may not, or not now.
+        """Leave cores to others who want them: each step takes a fifth of its weight. False if it may not, or not now.
 
         The kernel weighs either a session as a whole, or each thread. It lets only root take a step back.
         """

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from hansa.kube import errors
+from hansa.kube import connections, errors
 from hansa.kube.credentials import Credentials, kubeconfig
 from hansa.kube.credentials.login import Login
 from hansa.kube.server import Server
@@ -35,11 +35,11 @@ async def read_to_the_end(server: Server) -> None:
 
 
 async def test_a_connection_is_used_again() -> None:
-    connections = 0
+    opened = 0
 
     async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        nonlocal connections
-        connections += 1
+        nonlocal opened
+        opened += 1
         while head := await request_head(reader):
             assert head.startswith(b"GET /base/x HTTP/1.1\r\n")
             writer.write(OK)
@@ -47,7 +47,7 @@ async def test_a_connection_is_used_again() -> None:
     async with against(script) as server:
         for _ in range(3):
             assert (await server.request("GET", "/x")).body == b"ok"
-    assert connections == 1
+    assert opened == 1
 
 
 async def one_answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -174,22 +174,35 @@ async def test_a_connection_that_ended_is_gone_with_its_buffers(cluster: Cluster
         gc.enable()
 
 
-@pytest.mark.parametrize(("latency", "least", "most"), [(0.002, 1, 4), (0.2, 8, 20)], ids=["near", "far"])
+@pytest.mark.parametrize(
+    ("near", "latency", "least", "most"),
+    [(connections.NEAR, 0.002, 1, 4), (connections.NEAR, 0.2, 4, 7), (0.0, 0.2, 8, 20)],
+    ids=["near and fast", "near and busy", "far"],
+)
 async def test_more_connections_are_opened_only_where_requests_have_to_wait(
-    latency: float, least: int, most: int
+    near: float, latency: float, least: int, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    connections = 0
+    monkeypatch.setattr(connections, "NEAR", near)
+    opened = 0
 
     async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        nonlocal connections
-        connections += 1
+        nonlocal opened
+        opened += 1
         while await request_head(reader):
             await asyncio.sleep(latency)
             writer.write(OK)
 
     async with against(script) as server:
         await asyncio.gather(*(server.request("GET", "/x") for _ in range(100)))
-    assert least <= connections <= most
+    assert least <= opened <= most
+
+
+async def test_the_kernel_tells_how_far_a_server_is(cluster: Cluster) -> None:
+    """However long it takes to answer."""
+    connection = await connect(await kubeconfig.from_files(cluster.kubeconfig).access())
+    assert 0.0 < connection.distance < connections.NEAR
+    connection.close()
+    await connection.closed
 
 
 async def test_a_request_that_is_given_up_while_it_waits_takes_no_connection_along() -> None:

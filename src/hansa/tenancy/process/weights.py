@@ -1,7 +1,7 @@
 """How much the programs of tenants weigh beside all others that want a core: the more tenants there are, the less each.
 
-All of them together weigh as much as a few, so that many who do something at once leave the super cluster, which they all
-wait for, its part of the cores. Whoever starts has its full weight until it serves.
+All of them together weigh as much as a few, so that many who do something at once leave the super cluster, which they
+all wait for, its part of the cores. Whoever starts has its full weight until it serves.
 """
 
 import math
