@@ -91,6 +91,12 @@ def test_variables_are_looked_at_again_when_a_service_changes_and_wait_for_that_
         assert [(one.namespace, one.name) for one in found] == expected
 
 
+def test_where_there_is_nothing_to_tell_nothing_is_written() -> None:
+    """A server keeps no empty data: it would be patched again and again."""
+    empty = an_object("ConfigMap", "services.hansa.dev", "shop")
+    assert desired(empty, a_link(), resources.CONFIG_MAPS).get("data") is None
+
+
 def test_a_tenants_own_config_map_of_a_name_that_is_ours_says_what_ours_would() -> None:
     own = an_object("ConfigMap", "services.hansa.dev", "shop", data={"WEB": "1"}, immutable=True)
     lower = desired(own, a_link([KUBERNETES]), resources.CONFIG_MAPS)

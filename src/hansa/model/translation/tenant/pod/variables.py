@@ -46,7 +46,7 @@ def fill_table(config_map: Object, link: Link) -> Object:
     if config_map.name == OF_SERVICES:
         for service in sorted(link.around.uppers(resources.SERVICES, config_map.namespace), key=lambda one: one.name):
             told |= of_service(service, address(service, link))
-    return config_map.with_fields(data=told | _of_api(link), binaryData=None, immutable=None)
+    return config_map.with_fields(data=told | _of_api(link) or None, binaryData=None, immutable=None)
 
 
 def made_of(key: Key) -> Iterator[Reference]:
