@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from hansa.local.process import LEAST_NICE, MOST_NICE, Process
 
-FEW = 2  # tenants that have their full weight
+FEW = 4  # tenants that have their full weight
 STEP = 1.25  # what a step of niceness divides a weight by
 
 
