@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 MARK = "HANSA_LOCAL_PROCESS"
-LEAST_NICE, MOST_NICE = 0, 19
+MOST_NICE = 19
 PR_SET_TIMERSLACK = 29
 # Nanoseconds that a timer may come late. A Go program looks after itself up to 50,000 times a second while it does
 # anything at all, which is half of what an idle control plane costs; with this it does so 200 times.

@@ -51,6 +51,14 @@ async def test_the_weight_of_all_changes_when_one_comes_or_goes(programs):
     assert nice(programs) == [2] * 6 + [3] * 2
 
 
+async def test_programs_that_a_former_manager_left_weigh_what_is_right_now(programs):
+    for one in programs:
+        assert one.be_nice(5)
+    weights = Weights()
+    weights.serve("0", programs[:3])
+    assert nice(programs) == [0] * 3 + [5] * 5
+
+
 async def test_a_program_that_was_started_again_weighs_what_others_do(programs, tmp_path):
     weights = Weights()
     for number, one in enumerate(programs):

@@ -7,7 +7,7 @@ all wait for, its part of the cores. Whoever starts has its full weight until it
 import math
 from collections.abc import Iterable
 
-from hansa.local.process import LEAST_NICE, MOST_NICE, Process
+from hansa.local.process import MOST_NICE, Process
 
 FEW = 4  # tenants that have their full weight
 STEP = 1.25  # what a step of niceness divides a weight by
@@ -23,7 +23,7 @@ class Weights:
 
     def __init__(self) -> None:
         self._serving: dict[str, tuple[Process, ...]] = {}
-        self._given: dict[Process, int] = {}
+        self._given: dict[Process, int] = {}  # of those that a former manager started nothing is known
 
     def serve(self, tenant: str, programs: Iterable[Process]) -> None:
         """These are a tenant's programs, and all of them serve."""
@@ -37,8 +37,6 @@ class Weights:
 
     def _share(self) -> None:
         """Give all the same. What the kernel refuses now, as it may, is tried again the next time."""
-        wanted = niceness(len(self._serving))
-        before, self._given = self._given, {}
-        for program in (one for programs in self._serving.values() for one in programs):
-            given = before.get(program, LEAST_NICE)
-            self._given[program] = wanted if given == wanted or program.be_nice(wanted) else given
+        wanted, before = niceness(len(self._serving)), self._given
+        all_of_them = (one for programs in self._serving.values() for one in programs)
+        self._given = {one: wanted for one in all_of_them if before.get(one) == wanted or one.be_nice(wanted)}
