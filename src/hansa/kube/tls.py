@@ -86,7 +86,8 @@ class Secured(asyncio.Transport, asyncio.Protocol):
             self._fail(error)
         else:
             self._flush()
-            self._ready.set_result(None)
+            if not self._ready.done():  # a signal may have ended the wait meanwhile
+                self._ready.set_result(None)
             self._decrypt(b"")
 
     def _decrypt(self, data: bytes) -> None:

@@ -172,3 +172,28 @@ async def test_what_is_no_tls_ends_a_connection(trust: Trust) -> None:
         assert await connection.read_raw() == b"ok"
         assert await connection.read_raw() == b""
         await connection.closed
+
+
+async def test_whoever_is_interrupted_while_hands_are_shaken_hears_of_nothing_else(trust: Trust) -> None:
+    """A signal's handler runs between any two steps: who waits may be cancelled before the handshake returns."""
+
+    class Interrupted(ssl.SSLObject):
+        def do_handshake(self) -> None:
+            super().do_handshake()
+            dialling.cancel()
+
+    trust.client.sslobject_class = Interrupted
+
+    async def script(reader: asyncio.StreamReader, _writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+
+    said: list[dict[str, object]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _loop, what: said.append(what))
+    try:
+        async with serving(script, tls=trust.server) as port, asyncio.timeout(20):
+            dialling = asyncio.create_task(trust.dial(port))
+            with pytest.raises(asyncio.CancelledError):
+                await dialling
+    finally:
+        asyncio.get_running_loop().set_exception_handler(None)
+    assert said == []
