@@ -7,7 +7,7 @@ import pytest
 
 from hansa.local import process
 from hansa.local.process import Identity
-from hansa.tenancy.process.weights import Weights, niceness
+from hansa.tenancy.process.weights import Weights
 
 
 @pytest.fixture
@@ -24,16 +24,6 @@ async def programs(tmp_path):
 
 def nice(programs):
     return [os.getpriority(os.PRIO_PROCESS, one.pid) for one in programs]
-
-
-@pytest.mark.parametrize("tenants", [5, 7, 20, 50])
-def test_many_tenants_together_weigh_as_much_as_four(tenants):
-    assert tenants * 1.25 ** -niceness(tenants) == pytest.approx(4, rel=0.12)
-
-
-@pytest.mark.parametrize(("tenants", "steps"), [(0, 0), (1, 0), (4, 0), (1000, 19)])
-def test_few_have_their_full_weight_and_no_niceness_is_beyond_what_there_is(tenants, steps):
-    assert niceness(tenants) == steps
 
 
 async def test_the_weight_of_all_changes_when_one_comes_or_goes(programs):

@@ -96,7 +96,7 @@ async def test_pods_see_their_own_names_their_services_and_their_api_server(tena
     spec = below["spec"]
     own = {one["name"]: value_of(one, below) for one in spec["containers"][0]["env"]}
     assert (own["WHERE"], own["WHO"]) == (namespace, above["metadata"]["uid"])
-    told = await variables(tenants, blue, namespace)
+    told = await variables(tenants, blue, namespace, when=lambda told: "DB_SERVICE_HOST" in told)
     assert told["DB_SERVICE_HOST"] == db["spec"]["clusterIP"]
     assert told["DB_SERVICE_PORT"] == "5432"
     kubernetes = await blue.there(resources.SERVICES, "kubernetes", "default")
