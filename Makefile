@@ -24,9 +24,8 @@ demo: .venv/ready  ## real clusters: pods of one that run in others, tenants tha
 	@PATH="$(CURDIR)/$(BIN):$$PATH" hansa demo
 
 test: setup  ## everything; T=path[::name] runs a part
-	@$(TEST) $(if $(filter-out $(ALL),$(T)),,-n 4) $(T) || \
-		{ echo "what failed beside others is tried once more, alone"; \
-		$(TEST) --last-failed --last-failed-no-failures none $(T); }
+	@$(BIN)/hansa local binaries helm >/dev/null
+	@$(TEST) --classify $(if $(filter-out $(ALL),$(T)),,-n 4) $(T)
 
 unit: .venv/ready  ## what needs no cluster
 	@$(BIN)/pytest -q tests/unit
@@ -49,8 +48,9 @@ lock: .venv/ready  ## pin the newest versions of all dependencies
 bench: setup  ## figures, side by side with others
 	@$(BIN)/pytest -s --timeout 0 $(or $(B),tests/bench)
 
-soak: setup  ## long runs; MINUTES=60 makes them longer
-	@SOAK_MINUTES=$(MINUTES) $(BIN)/pytest -s --timeout 0 tests/property tests/soak
+soak: setup  ## random kills for MINUTES each, and a longer search for counterexamples; SOAK_SEED=n repeats a round
+	@SOAK_MINUTES=$(MINUTES) $(BIN)/pytest -s --timeout 0 tests/property
+	@SOAK_MINUTES=$(MINUTES) $(BIN)/pytest -s --timeout 0 -m soak tests/soak tests/integration tests/e2e
 
 clean:  ## what was built here; clusters and caches stay
 	@rm -rf .venv dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

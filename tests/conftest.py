@@ -3,7 +3,7 @@
 import itertools
 import os
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator
+from collections.abc import AsyncIterator, Generator
 from pathlib import Path
 from typing import Any
 
@@ -12,19 +12,22 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 import real_machine
+from fixture_types import FreshCluster
 from hansa import local
 from hansa.kube import resources
 from hansa.kube.client import Client
 from hansa.kube.objects import Object
-from hansa.local import Cluster, ClusterSpec, Fleet, State, process
+from hansa.local import Cluster, ClusterSpec, Fleet, State
+from hansa.programs import process
 from leftovers import owned_folder, sweep
+
+pytest_plugins = ["flakiness"]
 
 # The same examples in every run, however slow the machine; `make soak` looks for new ones.
 hypothesis.settings.register_profile("steady", deadline=None, derandomize=True)
 hypothesis.settings.register_profile("searching", deadline=None, max_examples=3000)
 hypothesis.settings.load_profile("searching" if "SOAK_MINUTES" in os.environ else "steady")
 
-FreshCluster = Callable[..., Awaitable[Cluster]]
 APART = Path("tests/integration/local")  # its files share no cluster
 REAL = ("test_real", "test_machines", "test_streams")  # some of these look at all that the kernel has of machines
 

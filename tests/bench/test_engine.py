@@ -12,12 +12,12 @@ import pytest
 import golden_files
 from figures import figure
 from hansa.control.store import Store
-from hansa.engine.lower import Lower
-from hansa.engine.references import Name
+from hansa.engine.caches import ClusterCaches
 from hansa.engine.registry import Route
-from hansa.engine.side import Side
-from hansa.engine.view import View
-from hansa.engine.waiting import Waiting
+from hansa.engine.shared_lower import SharedLower
+from hansa.engine.view.references import ObjectRef
+from hansa.engine.view.upper_view import UpperView
+from hansa.engine.wakeups import Wakeups
 from hansa.kube import resources, watching
 from hansa.model import decision
 from hansa.model.pair import Key
@@ -35,7 +35,7 @@ class Caches:
     def __init__(self):
         self.clock, self.metrics = clock.SystemClock(), metrics.Registry()
         self.versions, self.woken = itertools.count(10), 0
-        self.waiting = Waiting(self.wake)
+        self.waiting = Wakeups(self.wake)
         self.views, self.ways = {}, contextlib.ExitStack()
 
     def wake(self, key):
@@ -44,7 +44,7 @@ class Caches:
     def changed(self, topic):
         if isinstance(topic, Key):
             self.wake(topic)
-        self.waiting.come(topic)
+        self.waiting.notify(topic)
 
     def side(self, name, mode):
         cluster = types.SimpleNamespace(name=name, health=types.SimpleNamespace(trouble=""))
@@ -52,10 +52,10 @@ class Caches:
         for store in stores.values():
             store.apply(watching.Restarted())
             store.apply(watching.Synced("1"))
-        return Side(cluster, stores)
+        return ClusterCaches(cluster, stores)
 
     def view(self, name, upper_id, mode):
-        made = View(self.side(name, mode), upper_id, mode, waiting=self.waiting, clock=self.clock)
+        made = UpperView(self.side(name, mode), upper_id, mode, waiting=self.waiting, clock=self.clock)
         self.views[name] = made
         return made
 
@@ -68,7 +68,7 @@ class Caches:
 def tenants(count):
     """A world with so many tenants over one super cluster, and a thousand pods among them: upper and lower ones."""
     world = Caches()
-    lower = Lower(world.side("super", DOWN))
+    lower = SharedLower(world.side("super", DOWN))
     lower.side.stores[resources.PODS].listen(world.changed, functools.partial(lower.topics, resources.PODS))
     for number in range(count):
         name = f"default-{number:06}-vc"
@@ -80,8 +80,8 @@ def tenants(count):
     for number, view in zip(range(PODS), itertools.cycle(world.views.values()), strict=False):
         upper = world.put(view.upper, a_pod(name=f"web-{number}"))
         key = Key(view.name, resources.PODS, *upper.key)
-        view.look(Name(resources.PODS, upper.key))
-        made = DOWN.desired(upper, key, view.links["super"])
+        view.placements.changed(ObjectRef(resources.PODS, upper.key))
+        made = DOWN.desired(upper, key, view.clusters.links["super"])
         pods.append((view, key, world.put(lower.side, made.with_fields(status={"phase": "Pending"}))))
     return world, lower.side, pods
 
@@ -91,7 +91,8 @@ def turned(count):
     world = Caches()
     view = world.view("super", "id-super", UP)
     view.upper.stores[resources.PODS].listen(
-        lambda name: (view.look(name), world.changed(view.key(name))), lambda obj: (Name(resources.PODS, obj.key),)
+        lambda name: (view.placements.changed(name), world.changed(view.key(name))),
+        lambda obj: (ObjectRef(resources.PODS, obj.key),),
     )
     for number in range(count):
         name = f"default-{number:06}-vc"

@@ -5,7 +5,8 @@ import time
 
 import pytest
 
-from hansa.local import ClusterSpec, process
+from hansa.local import ClusterSpec
+from hansa.programs import process
 
 IDLE_SECONDS = 30.0
 

@@ -14,8 +14,8 @@ from hansa.model import decision, pair
 from hansa.model.mode import Mode
 from hansa.model.pair import Grade, Key, Link, Pair
 from hansa.modes import tensile
-from hansa.modes.tensile_settings import Lower, Settings, Source, link
-from hansa.nodes.settings import Settings as NodeSettings
+from hansa.modes.tensile_settings import Lower, Source, TensileSettings, link
+from hansa.nodes.settings import NodeSettings
 
 MICROSECONDS = 1_000_000
 NODE = NodeSettings("vn1", "a")
@@ -128,7 +128,7 @@ def cost(work: Callable[[], object]) -> float:
 
 @pytest.fixture
 def mode() -> Mode:
-    return tensile.mode(Settings(Source(), (Lower(Source(), NODE, link(NODE)),)))
+    return tensile.mode(TensileSettings(Source(), (Lower(Source(), NODE, link(NODE)),)))
 
 
 def test_what_a_decision_costs(mode: Mode) -> None:

@@ -8,17 +8,17 @@ from collections.abc import Callable
 import pytest
 
 from figures import figure
-from hansa.kube import quantity
-from hansa.kube.objects import Key, Object
-from hansa.scheduling import asks, judging
-from hansa.scheduling.residents import Resident, labels_of
+from hansa.kube.language import quantity
+from hansa.kube.objects import NamespacedName, Object
+from hansa.scheduling import evaluation, pod_request
+from hansa.scheduling.cluster_view import ClusterView
+from hansa.scheduling.placed_pods import PlacedPod, labels_of
 from hansa.scheduling.slicing import pod_choice
 from hansa.scheduling.slicing.placements import Holding
 from hansa.scheduling.slicing.planning import plan
 from hansa.scheduling.slicing.pod_choice import Seat, Seats
 from hansa.scheduling.slicing.pool import Member, Pool
-from hansa.scheduling.slicing.wish import Wish
-from hansa.scheduling.view import View
+from hansa.scheduling.slicing.slice_request import SliceRequest
 
 CLUSTERS, NODES, PODS = 10, 1_000, 10_000  # nodes and pods of each cluster
 MILLISECONDS, MICROSECONDS = 1e3, 1e6
@@ -43,24 +43,26 @@ def a_node(number: int, *, alone: bool = False) -> Object:
     )
 
 
-def a_pod(cpu: str = "1", **spec: object) -> asks.Ask:
+def a_pod(cpu: str = "1", **spec: object) -> pod_request.PodRequest:
     containers = [{"name": "c", "resources": {"requests": {"cpu": cpu, "memory": "1Gi"}}}]
     metadata = {"name": "new", "namespace": "ns1", "labels": {"app": "a1"}}
-    return asks.of_pod(Object.of({"kind": "Pod", "metadata": metadata, "spec": {"containers": containers, **spec}}))
+    return pod_request.of_pod(
+        Object.of({"kind": "Pod", "metadata": metadata, "spec": {"containers": containers, **spec}})
+    )
 
 
-def resident(number: int) -> tuple[Key, Resident]:
+def resident(number: int) -> tuple[NamespacedName, PlacedPod]:
     """Every node bears ten pods; one half of the nodes has little CPU left, the other half little memory."""
     scarce = ("cpu", "memory")[number % NODES % 2]
     unit = {"cpu": 15 * quantity.UNIT // 10, "memory": 6 * quantity.UNIT << 30}
     amounts = {"cpu": quantity.UNIT // 10, "memory": quantity.UNIT << 28, "pods": quantity.UNIT}
     amounts[scarce] = unit[scarce]
     namespace, labels = f"ns{number % 100}", labels_of({"app": f"a{number % 1000}"})
-    return Key(namespace, f"p{number}"), Resident(f"n{number % NODES}", amounts, namespace, labels)
+    return NamespacedName(namespace, f"p{number}"), PlacedPod(f"n{number % NODES}", amounts, namespace, labels)
 
 
-def a_view(cluster: str, *, alone: bool = False) -> View:
-    view = View(cluster)
+def a_view(cluster: str, *, alone: bool = False) -> ClusterView:
+    view = ClusterView(cluster)
     for number in range(NODES):
         view = view.with_node(a_node(number, alone=alone))
     for number in range(PODS):
@@ -69,7 +71,7 @@ def a_view(cluster: str, *, alone: bool = False) -> View:
 
 
 @pytest.fixture(scope="module")
-def views() -> list[View]:
+def views() -> list[ClusterView]:
     cpu = time.process_time()
     views = [a_view(f"r{number}") for number in range(CLUSTERS)]
     print()
@@ -89,7 +91,7 @@ SPREAD = {"labelSelector": {"matchLabels": {"app": "a1"}}, "topologyKey": ZONE, 
 ASKED = {
     "fits": a_pod("500m"),
     "fits nowhere": a_pod("32"),
-    "asks for what is free, but nowhere together": asks.of_pod(
+    "asks for what is free, but nowhere together": pod_request.of_pod(
         Object.of(
             {
                 "kind": "Pod",
@@ -110,26 +112,26 @@ ASKED = {
 }
 
 
-def test_what_a_verdict_costs(views: list[View]) -> None:
+def test_what_a_verdict_costs(views: list[ClusterView]) -> None:
     for name, ask in ASKED.items():
         figure(
             f"verdict on a pod that {name}, ms",
-            cost(lambda ask=ask: judging.verdict(ask, views)) * MILLISECONDS,  # type: ignore[misc]
+            cost(lambda ask=ask: evaluation.verdict(ask, views)) * MILLISECONDS,  # type: ignore[misc]
             most=5,
         )
     alone = [a_view(f"r{number}", alone=True) for number in range(2)]
     figure(
         "the same over nodes of which no two are alike, ms",
-        cost(lambda: judging.verdict(ASKED["fits"], alone)) * CLUSTERS / len(alone) * MILLISECONDS,
+        cost(lambda: evaluation.verdict(ASKED["fits"], alone)) * CLUSTERS / len(alone) * MILLISECONDS,
         most=100,
     )
 
 
-def test_what_a_change_costs(views: list[View]) -> None:
+def test_what_a_change_costs(views: list[ClusterView]) -> None:
     view, ask, (key, one) = views[0], ASKED["fits"], resident(77)
     node = a_node(501)
     changed = Object.of(node.to_dict() | {"status": {**node.status, "allocatable": {"cpu": "8", "pods": "20"}}})
-    new = Key("ns1", "new")
+    new = NamespacedName("ns1", "new")
     measured = {
         "a pod comes": lambda: view.with_resident(new, one),
         "a pod goes": lambda: view.without_pod(key),
@@ -149,14 +151,14 @@ def test_what_planning_costs() -> None:
     slice_ = {"cpu": quantity.UNIT, "memory": quantity.UNIT << 30}
     cpu = time.process_time()
     for number in range(1_000):
-        said = plan(Wish(f"t{number % 50}/ns{number}", {"cpu": 10 * quantity.UNIT}, slice_), pool)
+        said = plan(SliceRequest(f"t{number % 50}/ns{number}", {"cpu": 10 * quantity.UNIT}, slice_), pool)
         assert said.missing is None
         pool = pool.with_holding(f"t{number % 50}/ns{number}", said.holding)
     print()
     figure("1,000 namespaces of 10 slices placed over 10 clusters, s", time.process_time() - cpu, most=5)
 
 
-def test_how_many_pods_are_placed_in_a_second(views: list[View]) -> None:
+def test_how_many_pods_are_placed_in_a_second(views: list[ClusterView]) -> None:
     known = {view.cluster: view for view in views}
     holding = Holding(dict.fromkeys(known, 1_000), {"cpu": quantity.UNIT, "memory": quantity.UNIT << 30})
     seats, ask, count = Seats(), ASKED["fits"], 2_000
@@ -164,7 +166,7 @@ def test_how_many_pods_are_placed_in_a_second(views: list[View]) -> None:
     for number in range(count):
         fit = pod_choice.choose(ask, holding, used=seats.used("ns1"), views=known).best
         assert fit is not None
-        key = Key("ns1", f"new{number}")
+        key = NamespacedName("ns1", f"new{number}")
         seats = seats.seated(key, Seat(fit.cluster, ask.amounts))
         known[fit.cluster] = known[fit.cluster].reserving(key, ask, node=fit.node, until=60.0)
     print()

@@ -12,9 +12,10 @@ import yaml
 import virtual_clusters
 from figures import figure
 from hansa.kube import resources
-from hansa.local import process
-from hansa.tenancy import cluster_versions, installing
+from hansa.programs import process
+from hansa.tenancy import installing
 from hansa.tenancy.api import VIRTUAL_CLUSTERS, virtual_cluster
+from hansa.tenancy.operator import cluster_versions
 from kubectl_vc import KubectlVc
 from leftovers import owned_folder
 from operator_lab import Operator

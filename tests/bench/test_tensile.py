@@ -15,7 +15,8 @@ from eventually import eventually
 from figures import figure
 from hansa.kube import resources, watching
 from hansa.kube.objects import Object
-from hansa.local import ClusterSpec, NodeShape, ports, process
+from hansa.local import ClusterSpec, NodeShape
+from hansa.programs import ports, process
 from league import League, deployment, member, pod
 
 SIZES = [int(text) for text in os.environ.get("HANSA_BENCH_PODS", "100,1000").split(",")]

@@ -20,7 +20,7 @@ from hansa.kube.client import Client
 from hansa.kube.objects import Object
 from hansa.local import ClusterSpec, NodeShape
 from hansa.tenancy import api
-from hansa.tenancy.credentials import Given, TenantCredentials
+from hansa.tenancy.syncing.credentials import Given, TenantCredentials
 from programs import Kubectl
 
 TENANTS = int(os.environ.get("HANSA_BENCH_TENANTS", "20"))

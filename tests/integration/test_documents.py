@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import documents
-from hansa.local import process
+from hansa.programs import process
 from leftovers import owned_folder
 
 ROOT = Path(__file__).parents[2]

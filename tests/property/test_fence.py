@@ -5,7 +5,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hansa.tenancy.fence import BLIND, RENEWALS, RETURN, Fence, Terms
+from hansa.tenancy.pool.fence import BLIND, RENEWALS, RETURN, Fence, Terms
 
 DURATION = 60.0
 LOOK = Terms("", DURATION, 30.0, "").look_again

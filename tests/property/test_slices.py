@@ -11,7 +11,7 @@ from hansa.scheduling.slicing import policies, slices
 from hansa.scheduling.slicing.placements import Holding
 from hansa.scheduling.slicing.planning import plan
 from hansa.scheduling.slicing.pool import Headroom, Member, Pool, State
-from hansa.scheduling.slicing.wish import Wish
+from hansa.scheduling.slicing.slice_request import SliceRequest
 
 CLUSTERS = ("r1", "r2", "r3")
 POLICIES = (policies.Spread(), policies.Pack(), policies.read("prefer size=big:3"))
@@ -38,7 +38,9 @@ def cases(draw):
     quota = {name: draw(st.integers(1, 12)) for name in size}
     holding = Holding(had, old)
     policy = draw(st.sampled_from(POLICIES))
-    return Wish("ns", quota, size, standing=had, planned=holding, policy=policy), pool.with_holding("ns", holding)
+    return SliceRequest("ns", quota, size, standing=had, planned=holding, policy=policy), pool.with_holding(
+        "ns", holding
+    )
 
 
 @settings(max_examples=300, deadline=None)
@@ -64,7 +66,9 @@ def test_as_much_as_fits_is_placed_and_as_little_as_possible_moves(case):
 def test_a_plan_that_was_followed_is_planned_again_as_it_is(case):
     wish, pool = case
     said = plan(wish, pool)
-    followed = Wish("ns", wish.quota, wish.slice, standing=said.placements, planned=said.holding, policy=wish.policy)
+    followed = SliceRequest(
+        "ns", wish.quota, wish.slice, standing=said.placements, planned=said.holding, policy=wish.policy
+    )
     again = plan(followed, pool.with_holding("ns", said.holding))
     assert (again.holding, again.refused, again.notes) == (said.holding, "", ())
 
@@ -77,7 +81,9 @@ def test_running_pods_never_lose_their_slices(case, data):
         cluster: {name: data.draw(st.integers(0, number * nano)) for name, nano in wish.planned.slice.items()}
         for cluster, number in wish.planned.placements.items()
     }
-    same_size = Wish("ns", wish.quota, wish.planned.slice, standing=wish.standing, planned=wish.planned, used=used)
+    same_size = SliceRequest(
+        "ns", wish.quota, wish.planned.slice, standing=wish.standing, planned=wish.planned, used=used
+    )
     if slices.count(same_size.quota, same_size.slice):
         said = plan(same_size, pool)
         needed = {cluster: slices.needed(amounts, same_size.slice) for cluster, amounts in used.items()}
@@ -99,7 +105,7 @@ def test_two_hundred_namespaces_over_five_clusters_never_hold_more_than_there_is
         size = chance.choice(sizes)
         before = pool.holding(namespace)
         standing = before.placements if chance.random() < 0.9 else {}
-        wish = Wish(
+        wish = SliceRequest(
             namespace,
             quota,
             size,
@@ -132,7 +138,7 @@ def assert_lost_slices_come_back(pool, plans, chance) -> None:
         if not had.placements.get("r0"):
             continue
         quota = slices.times(had.slice, len(had))
-        said = plan(Wish(namespace, quota, had.slice, standing=had.placements, planned=had), pool)
+        said = plan(SliceRequest(namespace, quota, had.slice, standing=had.placements, planned=had), pool)
         pool = pool.with_holding(namespace, said.holding)
         plans[namespace] = said
         stayed = {cluster: number for cluster, number in had.placements.items() if cluster != "r0"}

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from hansa.kube import resources
 from hansa.kube.resource import Resource
 from hansa.model import stamp
-from hansa.model.pair import Grade, Key, Link
+from hansa.model.pair import Grade, Key
 from hansa.modes import tensile
-from hansa.modes.tensile_settings import Lower, Settings, Source, link
-from hansa.nodes.settings import Settings as NodeSettings
-from worlds import HOME, UPPER_ID, World
+from hansa.modes.tensile_settings import Lower, Source, TensileSettings, link
+from hansa.nodes.settings import NodeSettings
+from worlds import HOME, World
 
 NODE = NodeSettings("vn1", "a")
-MODE = tensile.mode(Settings(Source(), (Lower(Source(), NODE, link(NODE)),)))
+MODE = tensile.mode(TensileSettings(Source(), (Lower(Source(), NODE, link(NODE)),)))
 NAME = {"namespace": "shop", "name": "web-0"}
 WORDS = st.sampled_from(("one", "two", "kube-root-ca.crt", "vn1", ""))
 Strategy = st.SearchStrategy[Any]
@@ -116,7 +116,7 @@ def edited(world: World, manifest: dict[str, Any]) -> None:
 
 def a_world(resource: Resource) -> World:
     world = World(MODE, Key(HOME, resource, **NAME), lowers=("a",), intents={"a": Grade.CHOSEN})
-    world.links = {"a": Link(HOME, UPPER_ID, "a", link(NODE))}
+    world.settings = link(NODE)
     return world
 
 

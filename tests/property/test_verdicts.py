@@ -3,10 +3,10 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hansa.kube import quantity
-from hansa.scheduling import asks, judging
+from hansa.kube.language import quantity
+from hansa.scheduling import evaluation, pod_request
+from hansa.scheduling.cluster_view import ClusterView
 from hansa.scheduling.verdict import Fit
-from hansa.scheduling.view import View
 from scheduling_things import HOST, ZONE, a_node, a_pod, a_view, apart, near, term
 
 NAMES = st.sampled_from([f"n{number}" for number in range(5)])
@@ -55,9 +55,9 @@ def changes(draw):
             return draw(pods(f"p{draw(st.integers(0, 4))}", draw(st.one_of(st.none(), NAMES))))
 
 
-def played(history) -> tuple[View, dict, dict]:
+def played(history) -> tuple[ClusterView, dict, dict]:
     """The view that followed each change, and the things that are there in the end."""
-    view, there_nodes, there_pods = View("r1"), {}, {}
+    view, there_nodes, there_pods = ClusterView("r1"), {}, {}
     for change in history:
         match change:
             case str(name):
@@ -80,9 +80,9 @@ def takes(node, pod, nodes, pods) -> bool:
     bound = [one for one in pods.values() if one.spec["nodeName"] and one.status["phase"] == "Running"]
     used = [one for one in bound if one.spec["nodeName"] == node.name]
     room = quantity.parse(node.status["allocatable"]["cpu"]).nano - sum(
-        asks.of_pod(one).amounts.get("cpu", 0) for one in used
+        pod_request.of_pod(one).amounts.get("cpu", 0) for one in used
     )
-    asked = asks.of_pod(pod).amounts.get("cpu", 0)
+    asked = pod_request.of_pod(pod).amounts.get("cpu", 0)
     tolerated = not node.spec["taints"] or pod.spec["tolerations"]
     selected = all(node.labels.get(key) == value for key, value in pod.spec["nodeSelector"].items())
     ready = node.status["conditions"][0]["status"] == "True"
@@ -125,7 +125,7 @@ def are_friends(node, pod, nodes, bound) -> bool:
 def test_a_verdict_is_what_a_walk_over_all_nodes_would_say(history, pod):
     view, there_nodes, there_pods = played(history)
     possible = {name for name, node in there_nodes.items() if takes(node, pod, there_nodes, there_pods)}
-    said = judging.judge(asks.of_pod(pod), view)
+    said = evaluation.evaluate(pod_request.of_pod(pod), view)
     if isinstance(said, Fit):
         assert said.node in possible
     else:
@@ -142,5 +142,5 @@ def test_a_view_that_followed_each_change_says_the_same_as_one_made_of_the_end(h
     assert {shape: group.ranks for shape, group in view.groups.items()} == {
         shape: group.ranks for shape, group in fresh.groups.items()
     }
-    ask = asks.of_pod(pod)
-    assert judging.judge(ask, view) == judging.judge(ask, fresh)
+    ask = pod_request.of_pod(pod)
+    assert evaluation.evaluate(ask, view) == evaluation.evaluate(ask, fresh)

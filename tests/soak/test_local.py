@@ -1,33 +1,37 @@
 """Local clusters under random kills: whatever dies, the next `up` repairs, and `down` removes."""
 
 import asyncio
-import os
 import random
 import signal
-import time
 
+import pytest
+
+import soaking
 from hansa.kube import resources
-from hansa.local import ClusterSpec, components, process
+from hansa.local import ClusterSpec
+from hansa.programs import components, process
+
+pytestmark = pytest.mark.soak
+BREAKS = 5  # a round
 
 
 async def test_clusters_survive_random_kills(fleet):
-    seed = int(os.environ.get("SOAK_SEED") or time.time())
-    print(f"\nseed {seed} (SOAK_SEED repeats it)")
-    chance = random.Random(seed)
-    end = time.monotonic() + 60 * float(os.environ.get("SOAK_MINUTES") or 10)
     wishes = [ClusterSpec(name, nodes=3) for name in ("r1", "r2", "r3")]
-    rounds = 0
-    while time.monotonic() < end:
-        clusters = await fleet.up(wishes)
-        for cluster in clusters:
-            assert cluster.missing() == []
-            async with cluster.client() as client:
-                assert len((await client.list(resources.NODES)).items) == 3
-        rounds += 1
-        print(f"round {rounds}: all well", flush=True)
-        await _break(fleet, chance, [cluster.name for cluster in clusters])
+    for seed in soaking.seeds():
+        chance = random.Random(seed)
+        for _ in range(BREAKS):
+            await _is_well(await fleet.up(wishes))
+            await _break(fleet, chance, [wish.name for wish in wishes])
+        await _is_well(await fleet.up(wishes))
     await fleet.down([wish.name for wish in wishes])
     assert process.running(fleet.state.root) == {}
+
+
+async def _is_well(clusters):
+    for cluster in clusters:
+        assert cluster.missing() == []
+        async with cluster.client() as client:
+            assert len((await client.list(resources.NODES)).items) == 3
 
 
 async def _break(fleet, chance, names):

@@ -1,1 +1,1 @@
-"""Admission webhooks: what is changed in, or refused to, an object before the API server stores it."""
+"""Admission webhooks: change or refuse objects before the API server stores them."""

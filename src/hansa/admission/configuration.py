@@ -1,10 +1,15 @@
-"""The MutatingWebhookConfiguration that tells the API server to ask us, and how to reach and trust us."""
+"""The MutatingWebhookConfiguration of a list of mutations: what the API server sends, to which address, with which CA.
+
+Built from the mutations when the webhook starts, and written to the upper cluster unless `--no-install` is given.
+"""
 
 import base64
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from hansa.admission import exemption, serving
+from hansa.admission import mutation, serving
+from hansa.admission.mutation import Mutation
 from hansa.kube import errors
 from hansa.kube.client import Client
 from hansa.kube.objects import Object
@@ -19,12 +24,12 @@ RESOURCE: Final = Resource(
 )
 DEFAULT_NAME: Final = "hansa-cluster-selector"
 WEBHOOK: Final = "cluster-selector.hansa.dev"
-SECONDS: Final = 5  # an answer takes milliseconds, so who does not answer by then is not there
+TIMEOUT_SECONDS: Final = 5  # a response takes milliseconds, so one that takes longer does not come
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A Service of the upper cluster that leads to us."""
+    """A Service of the upper cluster whose endpoints are the webhook."""
 
     namespace: str
     name: str
@@ -32,51 +37,54 @@ class Service:
 
     @property
     def host(self) -> str:
-        """The name that the API server expects in our certificate."""
+        """The DNS name that the API server expects in the serving certificate."""
         return f"{self.name}.{self.namespace}.svc"
 
 
 Address = Service | str  # a string is a URL
 
 
-def of(address: Address, *, ca: bytes, failure_policy: str = "Fail", name: str = DEFAULT_NAME) -> Object:
-    """The configuration. Without us a pod would be stored as if there were no lower clusters, so it is refused."""
-    webhook = {
-        "name": WEBHOOK,
-        "clientConfig": {**_reached(address), **({"caBundle": base64.b64encode(ca).decode()} if ca else {})},
-        "rules": [
-            {
-                "apiGroups": [""],
-                "apiVersions": ["v1"],
-                "operations": ["CREATE"],
-                "resources": ["pods"],
-                "scope": "Namespaced",
-            }
-        ],
-        **exemption.selectors(),
+def of(
+    mutations: Sequence[Mutation],
+    address: Address,
+    *,
+    ca: bytes,
+    failure_policy: str = "Fail",
+    name: str = DEFAULT_NAME,
+    webhook: str = WEBHOOK,
+) -> Object:
+    """One webhook for all mutations, so that the API server makes one call and gets one patch.
+
+    The failure policy is Fail by default: a pod that is stored without its mutations would run where it must not.
+    """
+    entry = {
+        "name": webhook,
+        "clientConfig": {**_address(address), **({"caBundle": base64.b64encode(ca).decode()} if ca else {})},
+        "rules": mutation.rules(mutations),
+        **mutation.selectors(mutations),
         "admissionReviewVersions": ["v1"],
         "sideEffects": "None",
         "failurePolicy": failure_policy,
-        "reinvocationPolicy": "IfNeeded",  # another webhook may add constraints after us
-        "timeoutSeconds": SECONDS,
+        "reinvocationPolicy": "IfNeeded",  # a webhook that is called later may change the object again
+        "timeoutSeconds": TIMEOUT_SECONDS,
     }
     head = {"apiVersion": RESOURCE.api_version, "kind": RESOURCE.kind, "metadata": {"name": name}}
-    return Object.of({**head, "webhooks": [webhook]})
+    return Object.of({**head, "webhooks": [entry]})
 
 
 async def install(client: Client, wanted: Object) -> None:
-    """Make the configuration so, whatever was there under its name. A CA that somebody else injected stays."""
+    """Create or update the configuration. A caBundle that was injected (by cert-manager, say) is kept."""
     try:
         await client.create(RESOURCE, wanted)
     except errors.AlreadyExists:
         [webhook] = wanted.get("webhooks")
-        there = (await client.get(RESOURCE, wanted.name)).get("webhooks") or [{}]
-        trusted = {name: ca for name, ca in (there[0].get("clientConfig") or {}).items() if name == "caBundle"}
-        reached = {**trusted, **webhook["clientConfig"]}
-        await client.patch(RESOURCE, wanted.name, {"webhooks": [{**webhook, "clientConfig": reached}]})
+        existing = (await client.get(RESOURCE, wanted.name)).get("webhooks") or [{}]
+        injected = {name: ca for name, ca in (existing[0].get("clientConfig") or {}).items() if name == "caBundle"}
+        client_config = {**injected, **webhook["clientConfig"]}
+        await client.patch(RESOURCE, wanted.name, {"webhooks": [{**webhook, "clientConfig": client_config}]})
 
 
-def _reached(address: Address) -> dict[str, Any]:
+def _address(address: Address) -> dict[str, Any]:
     if isinstance(address, str):
         return {"url": address}
     return {

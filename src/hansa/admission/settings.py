@@ -1,4 +1,4 @@
-"""What a user says about the webhook, checked where it enters."""
+"""Settings of the webhook program, validated when they are made from its flags."""
 
 import ipaddress
 from dataclasses import dataclass
@@ -12,10 +12,11 @@ from hansa.runtime import errors
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """One webhook of one upper cluster. Without a pair the certificate is self-made; `port` 0 is a free one.
+class WebhookSettings:
+    """The webhook of one upper cluster.
 
-    The API server reaches it by `service`, by `url`, or else by host and port.
+    Without `certificate` and `key` a self-signed certificate is used; `port` 0 takes any free port. The API server
+    reaches the webhook by `service`, by `url`, or else by host and port.
     """
 
     kubeconfig: Path | None = None
@@ -24,7 +25,7 @@ class Settings:
     certificate: Path | None = None
     key: Path | None = None
     client_ca: Path | None = None
-    steering_keys: frozenset[str] = frozenset({keys.CLUSTER_ID})
+    upper_label_keys: frozenset[str] = frozenset({keys.CLUSTER_ID})
     service: Service | None = None
     url: str = ""
     ca_bundle: bytes = b""
@@ -34,37 +35,39 @@ class Settings:
 
     def __post_init__(self) -> None:
         if bool(self.certificate) != bool(self.key):
-            raise errors.HansaError("--tlscert and --tlskey belong together: give both, or none for a self-made pair")
+            raise errors.HansaError(
+                "--tlscert and --tlskey must be given together, or neither for a self-signed certificate"
+            )
         if self.service and self.url:
-            raise errors.HansaError("--service and --url exclude each other: the API server takes one of them")
+            raise errors.HansaError("--service and --url are mutually exclusive: give one of them")
         if self.url and (urlsplit(self.url).scheme != "https" or not urlsplit(self.url).hostname):
             raise errors.HansaError(f'--url "{self.url}" must look like https://HOST:PORT{serving.PATH}')
-        if self.is_installed and not self.service and not self.url and self._is_anywhere():
+        if self.is_installed and not self.service and not self.url and self._listens_on_all():
             raise errors.HansaError(
-                f"how does the API server reach a webhook on {self.host}? Give --service NAMESPACE/NAME,"
-                f" --url https://HOST:PORT{serving.PATH}, one --address, or --no-install"
+                f"the API server cannot reach a webhook at {self.host}: give --service NAMESPACE/NAME,"
+                f" --url https://HOST:PORT{serving.PATH}, another --address, or --no-install"
             )
 
     def address(self, port: int) -> Address:
-        """How the API server reaches us on this port."""
+        """The address by which the API server reaches the webhook on this port."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return self.service or self.url or f"https://{host}:{port}{serving.PATH}"
 
     def names(self) -> tuple[str, ...]:
-        """The names that a self-made certificate must be for."""
+        """The names in a self-signed certificate."""
         if self.service:
             return self.service.host, f"{self.service.host}.cluster.local"
         return (urlsplit(self.url).hostname or self.host,)
 
-    def _is_anywhere(self) -> bool:
+    def _listens_on_all(self) -> bool:
         try:
             return ipaddress.ip_address(self.host).is_unspecified
         except ValueError:
-            return False  # a name
+            return False  # a host name
 
 
 def service(text: str) -> Service:
-    """Read NAMESPACE/NAME or NAMESPACE/NAME:PORT."""
+    """Parse NAMESPACE/NAME or NAMESPACE/NAME:PORT."""
     where, _, port = text.partition(":")
     namespace, slash, name = where.partition("/")
     if not (slash and namespace and name and (port.isdecimal() or not port)):

@@ -11,9 +11,9 @@ from typing import TypedDict
 
 import hansa
 from hansa.control.election import Election
-from hansa.control.health import Health
+from hansa.control.health_server import HealthServer
 from hansa.control.informer import Informers
-from hansa.control.manager import Lead, Manager, Part
+from hansa.control.manager import Component, Lead, Manager
 from hansa.engine.cluster import Cluster
 from hansa.engine.registry import Routes
 from hansa.engine.syncer import Syncer
@@ -91,8 +91,10 @@ class Program:
         host, colon, port = where.rpartition(":")
         if not colon or not port.isdecimal():
             raise HansaError(f'--metrics-addr "{where}" is not of the form HOST:PORT')
-        health = Health(metrics=self.metrics, unready=self.manager.troubles, host=host.strip("[]"), port=int(port))
-        self.manager.serve(Part("health", health.run))
+        health = HealthServer(
+            metrics=self.metrics, unready=self.manager.troubles, host=host.strip("[]"), port=int(port)
+        )
+        self.manager.serve(Component("health", health.run))
 
 
 def agent(command: str) -> str:

@@ -9,37 +9,38 @@ from dataclasses import dataclass
 
 from hansa.app.program import Program, agent
 from hansa.control.election import Election
-from hansa.control.events import Recorder
+from hansa.control.event_recorder import Recorder
 from hansa.control.informer import Informers
-from hansa.control.manager import Lead, Part
+from hansa.control.manager import Component, Lead
 from hansa.kube import resources
 from hansa.kube.client import Client
 from hansa.kube.credentials.source import Source
 from hansa.modes import virtualcluster
-from hansa.modes.virtualcluster_settings import Settings as ModeSettings
+from hansa.modes.virtualcluster_settings import VirtualClusterSettings as ModeSettings
 from hansa.runtime.clock import Clock
-from hansa.tenancy import cluster_versions, installing
-from hansa.tenancy.controller import VirtualClusters
-from hansa.tenancy.existing import Existing
-from hansa.tenancy.process import leftovers
-from hansa.tenancy.process import provisioner as processes
-from hansa.tenancy.process.provisioner import ProcessProvisioner
-from hansa.tenancy.provisioning import Provisioner
-from hansa.tenancy.service_pool import ServicePool
-from hansa.tenancy.statefulset import StatefulSets
+from hansa.tenancy import installing
+from hansa.tenancy.operator import cluster_versions
+from hansa.tenancy.operator.controller import VirtualClusters
+from hansa.tenancy.operator.existing import Existing
+from hansa.tenancy.operator.process import orphans
+from hansa.tenancy.operator.process import provisioner as processes
+from hansa.tenancy.operator.process.provisioner import ProcessProvisioner
+from hansa.tenancy.operator.provisioning import Provisioner
+from hansa.tenancy.operator.service_cidrs import ServiceCidrPool
+from hansa.tenancy.operator.statefulset import StatefulSets
 
 COMPONENT = "vc-manager"
 LEASE = "vc-manager-leaderelection-lock"
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ManagerSettings:
     """What the manager is told. `process` is for the provisioner of that name."""
 
     meta: Source
     provisioner: str
-    process: processes.Settings
-    pool: ServicePool
+    process: processes.ProcessSettings
+    pool: ServiceCidrPool
     workers: int = 10
     deadline: float = 600.0
     is_installed: bool = True
@@ -47,7 +48,7 @@ class Settings:
     election_namespace: str = ""
 
 
-async def run(settings: Settings) -> None:
+async def run(settings: ManagerSettings) -> None:
     """Look after VirtualClusters until a signal ends it; their control planes go on."""
     program = Program()
     access = await settings.meta.find()
@@ -69,14 +70,14 @@ async def run(settings: Settings) -> None:
             **program.given(),
         )
         manager = program.manager
-        manager.serve(Part("events", recorder.run, recorder.drain))
-        manager.work(Part("virtual clusters", tenants.run, tenants.drain, ready=tenants.ready))
-        manager.work(Part("audit", tenants.audit))
+        manager.serve(Component("events", recorder.run, recorder.drain))
+        manager.work(Component("virtualclusters", tenants.run, tenants.drain, ready=tenants.ready))
+        manager.work(Component("audit", tenants.audit))
         for name, provisioner in found.items():
-            manager.work(Part(f"provisioner {name}", functools.partial(provisioner.run, tenants.wake)))
+            manager.work(Component(f"provisioner-{name}", functools.partial(provisioner.run, tenants.requeue)))
             if isinstance(provisioner, ProcessProvisioner):
-                look = functools.partial(leftovers.sweep, provisioner, client, informers=informers, clock=program.clock)
-                manager.work(Part("leftovers", look))
+                look = functools.partial(orphans.sweep, provisioner, client, informers=informers, clock=program.clock)
+                manager.work(Component("orphans", look))
         if settings.metrics_address:
             program.serve_health(settings.metrics_address)
         await manager.run(*_election(settings, client, informers, program))
@@ -86,7 +87,7 @@ async def _identify(client: Client) -> str:
     return (await client.get(resources.NAMESPACES, "kube-system")).uid
 
 
-def provisioners(settings: Settings, client: Client, *, meta: str, clock: Clock) -> Mapping[str, Provisioner]:
+def provisioners(settings: ManagerSettings, client: Client, *, meta: str, clock: Clock) -> Mapping[str, Provisioner]:
     """The provisioners that serve: the one that was chosen, and clusters that are there already."""
     chosen: Provisioner | None = None
     match settings.provisioner:
@@ -94,12 +95,12 @@ def provisioners(settings: Settings, client: Client, *, meta: str, clock: Clock)
             chosen = ProcessProvisioner(settings.process, meta=meta)
         case StatefulSets.name:
             chosen = StatefulSets(client)
-    given = [kind for kind, rule in virtualcluster.shared(ModeSettings()).rules.items() if rule.travels]
-    existing: Provisioner = Existing(client, given=given, user_agent=agent(COMPONENT), clock=clock)
+    synced = [kind for kind, rule in virtualcluster.shared(ModeSettings()).rules.items() if rule.is_synced]
+    existing: Provisioner = Existing(client, synced=synced, user_agent=agent(COMPONENT), clock=clock)
     return {one.name: one for one in (chosen, existing) if one is not None}
 
 
-def _election(settings: Settings, client: Client, informers: Informers, program: Program) -> tuple[Lead, ...]:
+def _election(settings: ManagerSettings, client: Client, informers: Informers, program: Program) -> tuple[Lead, ...]:
     if not settings.election_namespace:
         return ()
     election = Election(

@@ -7,29 +7,29 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from hansa.app.program import Program, agent
-from hansa.control.events import Recorder
+from hansa.control.event_recorder import Recorder
 from hansa.control.informer import Scope
-from hansa.control.manager import Lead, Part
+from hansa.control.manager import Component, Lead
 from hansa.control.store import Store
-from hansa.engine import tending
+from hansa.engine import task_set
 from hansa.engine.cluster import REQUEST_DEADLINE, Cluster
 from hansa.engine.registry import Registry, Route
 from hansa.kube.client import Client
 from hansa.kube.credentials import Credentials
 from hansa.kube.credentials.source import Source
 from hansa.kube.objects import Object
-from hansa.model import naming
-from hansa.scheduling.pooling import pool_members, reading
-from hansa.scheduling.pooling.land import Patience
-from hansa.scheduling.pooling.landscape import Landscape
+from hansa.model import tenant_names
+from hansa.scheduling.pooling import annotations, pool_members
+from hansa.scheduling.pooling.pool_cluster import Patience
+from hansa.scheduling.pooling.pool_clusters import PoolClusters
 from hansa.scheduling.pooling.pool_members import PoolMembers
 from hansa.scheduling.pooling.pool_scheduler import PoolScheduler
 from hansa.scheduling.slicing import pool
 from hansa.tenancy import api, installing
-from hansa.tenancy.fence_keeping import AgentNotes, FenceKeeper, Keeping
-from hansa.tenancy.members import Members, Tenancy
-from hansa.tenancy.reports import Reports
-from hansa.tenancy.telling import Telling
+from hansa.tenancy.pool.fence_renewal import AgentNotes, FenceKeeper, Keeping
+from hansa.tenancy.pool.reachability_reports import Reports
+from hansa.tenancy.syncing.conditions import TenantConditions
+from hansa.tenancy.syncing.members import Members, Tenancy
 
 log = logging.getLogger(__name__)
 COMPONENT = "vc-scheduler"
@@ -37,11 +37,11 @@ LEASE = "vc-scheduler-leaderelection-lock"
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class SchedulerSettings:
     """What the scheduler is told."""
 
     meta: Source
-    placing: reading.Settings
+    placing: annotations.PoolSettings
     headroom: pool.Headroom = field(default_factory=pool.Headroom)
     lost_after: float = 60.0  # seconds for which a super cluster may be away before all there is placed elsewhere
     fence_grace: float = 30.0  # seconds more, where an agent ends its pods first
@@ -51,7 +51,7 @@ class Settings:
     report_namespace: str = "kube-system"  # of the meta cluster, where syncers say which super clusters they reach
 
 
-async def run(settings: Settings) -> None:
+async def run(settings: SchedulerSettings) -> None:
     """Schedule until a signal ends it; what was placed stays."""
     program = Program()
     async with contextlib.AsyncExitStack() as stack:
@@ -63,7 +63,7 @@ async def run(settings: Settings) -> None:
         tenants, supers = Registry(), Registry()
         supervisor = program.manager.supervisor
         patience = Patience(settings.lost_after, settings.fence_grace)
-        landscape = Landscape(supers, clock=program.clock, patience=patience, supervisor=supervisor)
+        landscape = PoolClusters(supers, clock=program.clock, patience=patience, supervisor=supervisor)
         members = PoolMembers(
             supers,
             meta.informers,
@@ -79,7 +79,7 @@ async def run(settings: Settings) -> None:
             tenants,
             landscape,
             settings=settings.placing,
-            below=naming.super_namespace,
+            below=tenant_names.super_namespace,
             is_pool_known=lambda: members.is_known,
             are_uppers_known=lambda: following.are_known,
             recorder=functools.partial(_recorder, program),
@@ -87,23 +87,23 @@ async def run(settings: Settings) -> None:
             **program.given(),
         )
         manager = program.manager
-        manager.work(Part("pool", members.run, members.drain))
-        manager.work(Part("landscape", landscape.run))
-        manager.work(Part("tenants", following.run))
-        manager.work(Part("scheduler", scheduler.run, scheduler.drain, ready=scheduler.ready))
+        manager.work(Component("pool", members.run, members.drain))
+        manager.work(Component("landscape", landscape.run))
+        manager.work(Component("tenants", following.run))
+        manager.work(Component("scheduler", scheduler.run, scheduler.drain, ready=scheduler.ready))
         recorder = _recorder(program, meta)
-        manager.serve(Part("events", recorder.run, recorder.drain))
+        manager.serve(Component("events", recorder.run, recorder.drain))
         notes = AgentNotes(client, clusters, members.cluster, recorder=recorder)
         # Standing by it must not renew: who leads may have lost a super cluster that this process reaches.
-        manager.work(Part("fences", functools.partial(_keep_fences, settings, program, meta, supers, notes)))
-        manager.work(Part("reports", functools.partial(_hear_reports, settings, program, meta, supers, landscape)))
+        manager.work(Component("fences", functools.partial(_keep_fences, settings, program, meta, supers, notes)))
+        manager.work(Component("reports", functools.partial(_hear_reports, settings, program, meta, supers, landscape)))
         if settings.metrics_address:
             program.serve_health(settings.metrics_address)
         await manager.run(*_election(settings, meta, program))
 
 
 async def _keep_fences(
-    settings: Settings, program: Program, meta: Cluster, supers: Registry, notes: AgentNotes
+    settings: SchedulerSettings, program: Program, meta: Cluster, supers: Registry, notes: AgentNotes
 ) -> None:
     """Renew the fences of super clusters, and write down where agents look at them."""
     keeper = FenceKeeper(
@@ -113,11 +113,13 @@ async def _keep_fences(
         clock=program.clock,
         metrics=program.metrics,
     )
-    await tending.tend(lambda: supers.clusters, keeper.keep, supers, supervisor=program.manager.supervisor)
+    await task_set.maintain(
+        "fence", lambda: supers.clusters, keeper.keep, supers, supervisor=program.manager.supervisor
+    )
 
 
 async def _hear_reports(
-    settings: Settings, program: Program, meta: Cluster, supers: Registry, landscape: Landscape
+    settings: SchedulerSettings, program: Program, meta: Cluster, supers: Registry, landscape: PoolClusters
 ) -> None:
     """Give up no super cluster that a syncer reaches."""
     where = settings.report_namespace
@@ -165,7 +167,7 @@ async def _to_itself(tenancy: Tenancy, _tenant: Client) -> tuple[Route]:
     return (Route(tenancy.owner.key, tenancy.owner.key),)
 
 
-class _Silent(Telling):
+class _Silent(TenantConditions):
     async def well(self, vc: Object) -> None:
         """The syncer tells it."""
 
@@ -184,7 +186,7 @@ def _client(credentials: Credentials) -> Client:
     return Client(credentials, user_agent=agent(COMPONENT), deadline=REQUEST_DEADLINE)
 
 
-def _election(settings: Settings, meta: Cluster, program: Program) -> tuple[Lead, ...]:
+def _election(settings: SchedulerSettings, meta: Cluster, program: Program) -> tuple[Lead, ...]:
     if not settings.election_namespace:
         return ()
     return (program.elect(LEASE, meta, namespace=settings.election_namespace),)

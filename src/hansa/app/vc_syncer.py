@@ -6,30 +6,31 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hansa.app.program import Program, agent
-from hansa.control.events import Recorder
+from hansa.control.event_recorder import Recorder
 from hansa.control.informer import Scope
-from hansa.control.manager import Lead, Part
-from hansa.engine import tending
+from hansa.control.manager import Component, Lead
+from hansa.engine import task_set
 from hansa.engine.cluster import REQUEST_DEADLINE, Cluster
 from hansa.engine.registry import Registry
 from hansa.engine.syncer import Syncer
 from hansa.kube.client import Client
 from hansa.kube.credentials import Credentials
 from hansa.kube.credentials.source import Source
-from hansa.model.translation.tenant.settings import Tenant
+from hansa.model.translation.tenant.tenant_settings import Tenant
 from hansa.modes import virtualcluster, virtualcluster_route
-from hansa.modes.virtualcluster_settings import Settings as ModeSettings
+from hansa.modes.virtualcluster_settings import VirtualClusterSettings as ModeSettings
 from hansa.scheduling.pooling import pool_members
 from hansa.scheduling.pooling.pool_members import PoolMembers
 from hansa.scheduling.slicing.pool import Headroom
-from hansa.tenancy import api, cluster_id, installing
-from hansa.tenancy.fence_keeping import FenceKeeper, Keeping
-from hansa.tenancy.members import Members
-from hansa.tenancy.purging import Purging
-from hansa.tenancy.reports import Reporter
-from hansa.tenancy.service_reach import ServiceReach
-from hansa.tenancy.supers import NEVER, Supers
-from hansa.tenancy.telling import Telling
+from hansa.tenancy import api, installing
+from hansa.tenancy.pool import cluster_id
+from hansa.tenancy.pool.fence_renewal import FenceKeeper, Keeping
+from hansa.tenancy.pool.reachability_reports import Reporter
+from hansa.tenancy.syncing.conditions import TenantConditions
+from hansa.tenancy.syncing.members import Members
+from hansa.tenancy.syncing.purging import Purging
+from hansa.tenancy.syncing.service_reach import ServiceReach
+from hansa.tenancy.syncing.super_clusters import NEVER, SuperClusters
 
 log = logging.getLogger(__name__)
 COMPONENT = "vc-syncer"
@@ -38,7 +39,7 @@ FIRST_LISTS = 60.0  # seconds, after which the program counts as ready although 
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class SyncerSettings:
     """What the syncer is told. Without `meta`, VirtualClusters are in the super cluster.
 
     Without `super_cluster`, all super clusters of the meta cluster's pool are served.
@@ -57,7 +58,7 @@ class Settings:
     report_namespace: str = "kube-system"  # of the meta cluster, where it says which super clusters it reaches
 
 
-async def run(settings: Settings) -> None:
+async def run(settings: SyncerSettings) -> None:
     """Sync until a signal ends it; copies stay."""
     program, registry = Program(), Registry()
     async with contextlib.AsyncExitStack() as stack:
@@ -68,7 +69,7 @@ async def run(settings: Settings) -> None:
                 name = await cluster_id.read(client)
             return program.cluster(name, client)
 
-        supers = Supers(
+        supers = SuperClusters(
             registry,
             lambda tenancy, lower, ranges: virtualcluster_route.route(
                 tenancy, lower, ranges=ranges, common=settings.tenants, is_pooled=settings.mode.pool is not None
@@ -83,23 +84,23 @@ async def run(settings: Settings) -> None:
             registry.join(supers.add(below))
         recorder = Recorder(f"hansa-{COMPONENT}", meta.client, **program.given())
         manager = program.manager
-        manager.serve(Part("events", recorder.run, recorder.drain))
+        manager.serve(Component("events", recorder.run, recorder.drain))
         for name, syncer in _syncers(settings, program, registry):
-            manager.work(Part(name, syncer.run, syncer.drain))
+            manager.work(Component(name, syncer.run, syncer.drain))
         parts = _Parts(settings, program, registry, supers, meta, recorder)
-        manager.work(Part("tenants", parts.follow, ready=parts.ready))
-        manager.work(Part("purging", parts.purge))
+        manager.work(Component("tenants", parts.follow, ready=parts.ready))
+        manager.work(Component("purging", parts.purge))
         if below is None:
-            manager.work(Part("pool", parts.gather))
+            manager.work(Component("pool", parts.gather))
         if settings.mode.pool is not None:
-            manager.work(Part("reach of services", parts.tell_reach))
-            manager.work(Part("fences", parts.keep_fences))
+            manager.work(Component("service-reach", parts.tell_reach))
+            manager.work(Component("fences", parts.keep_fences))
         if settings.metrics_address:
             program.serve_health(settings.metrics_address)
         await manager.run(*_election(settings, meta, program))
 
 
-def _syncers(settings: Settings, program: Program, registry: Registry) -> Iterator[tuple[str, Syncer]]:
+def _syncers(settings: SyncerSettings, program: Program, registry: Registry) -> Iterator[tuple[str, Syncer]]:
     """One for each way."""
     down, up = virtualcluster.mode(settings.mode), virtualcluster.shared(settings.mode)
     # Nobody else has objects in tenants' namespaces, so copies alone are watched: in one cache for both ways.
@@ -112,10 +113,10 @@ def _syncers(settings: Settings, program: Program, registry: Registry) -> Iterat
 class _Parts:
     """The parts that begin when the meta cluster tells which one it is."""
 
-    settings: Settings
+    settings: SyncerSettings
     program: Program
     registry: Registry
-    supers: Supers
+    supers: SuperClusters
     meta: Cluster
     recorder: Recorder
 
@@ -125,7 +126,7 @@ class _Parts:
             self.registry,
             self.meta.informers,
             await self.meta.identify(),
-            telling=Telling(self.meta.client, self.recorder, clock=self.program.clock),
+            telling=TenantConditions(self.meta.client, self.recorder, clock=self.program.clock),
             connect=_client,
             join=self.program.cluster,
             routes=self.supers.routes,
@@ -161,7 +162,9 @@ class _Parts:
             clock=self.program.clock,
             metrics=self.program.metrics,
         )
-        await tending.tend(self.supers.all, keeper.keep, self.registry, supervisor=self.program.manager.supervisor)
+        await task_set.maintain(
+            "fence", self.supers.all, keeper.keep, self.registry, supervisor=self.program.manager.supervisor
+        )
 
     async def purge(self) -> None:
         """Remove what is left of tenants that are gone, in each super cluster."""
@@ -172,7 +175,9 @@ class _Parts:
             purging = Purging(self.meta.client, self.meta.informers, meta_id, super_cluster=cluster, **given)
             await purging.run()
 
-        await tending.tend(self.supers.all, tidy, self.registry, supervisor=self.program.manager.supervisor)
+        await task_set.maintain(
+            "purge", self.supers.all, tidy, self.registry, supervisor=self.program.manager.supervisor
+        )
 
     async def tell_reach(self) -> None:
         """Tell on tenants' Services whom they reach."""
@@ -182,7 +187,9 @@ class _Parts:
         async def tell(tenant: Cluster) -> None:
             await ServiceReach(tenant, are_networks_joined=joined, **self.program.given()).run()
 
-        await tending.tend(self._tenants, tell, self.registry, supervisor=self.program.manager.supervisor)
+        await task_set.maintain(
+            "service-reach", self._tenants, tell, self.registry, supervisor=self.program.manager.supervisor
+        )
 
     async def ready(self) -> None:
         """Wait until it is known which tenants there are."""
@@ -197,7 +204,7 @@ def _client(credentials: Credentials) -> Client:
     return Client(credentials, user_agent=agent(COMPONENT), deadline=REQUEST_DEADLINE)
 
 
-def _election(settings: Settings, meta: Cluster, program: Program) -> tuple[Lead, ...]:
+def _election(settings: SyncerSettings, meta: Cluster, program: Program) -> tuple[Lead, ...]:
     if not settings.election_namespace:
         return ()
     name = f"{settings.name}-syncer-leaderelection-lock"

@@ -7,19 +7,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from hansa.app.program import UPPER, Program, agent
+from hansa.control.freshness import Unlisted
 from hansa.control.informer import Scope
-from hansa.control.knowledge import Unlisted
-from hansa.control.manager import Lead, Part
+from hansa.control.manager import Component, Lead
 from hansa.engine.cluster import REQUEST_DEADLINE, Cluster
 from hansa.engine.registry import Registry, Route
 from hansa.kube import resources
 from hansa.kube.client import Client
 from hansa.kube.credentials.source import Source
 from hansa.modes import tensile
-from hansa.modes.tensile_settings import Controllers, Settings
-from hansa.nodes import address
+from hansa.modes.tensile_settings import Controllers, TensileSettings
+from hansa.nodes import own_address
 from hansa.nodes.controller import VirtualNodes
-from hansa.nodes.lower import LowerCluster
+from hansa.nodes.lower_cluster import LowerCluster
 from hansa.runtime import memory, tasks
 from hansa.runtime.errors import HansaError
 
@@ -28,7 +28,7 @@ FIRST_LISTS = 60.0  # seconds, after which the program counts as ready although 
 Clusters = Mapping[str, Cluster]
 
 
-async def run(settings: Settings, *, metrics_address: str = "", election_namespace: str = "") -> None:
+async def run(settings: TensileSettings, *, metrics_address: str = "", election_namespace: str = "") -> None:
     """Serve virtual nodes until a signal ends it."""
     program = Program()
     async with contextlib.AsyncExitStack() as stack:
@@ -45,21 +45,21 @@ async def run(settings: Settings, *, metrics_address: str = "", election_namespa
             clusters[lower.node.lower] = await joined(lower.node.lower, lower.source)
         pods = program.syncer(tensile.mode(settings), _registry(clusters, _down(settings)))
         manager = program.manager
-        manager.work(Part("pods", pods.run, pods.drain, ready=lambda: _first_lists(clusters)))
-        manager.work(Part("virtual nodes", lambda: _serve_nodes(settings, clusters, program)))
+        manager.work(Component("pods", pods.run, pods.drain, ready=lambda: _first_lists(clusters)))
+        manager.work(Component("virtual-nodes", lambda: _serve_nodes(settings, clusters, program)))
         if Controllers.VOLUMES in settings.controllers:
-            manager.work(Part("volumes", lambda: _show_volumes(settings, clusters, program)))
+            manager.work(Component("volumes", lambda: _show_volumes(settings, clusters, program)))
         if metrics_address:
             program.serve_health(metrics_address)
         await manager.run(*_election(settings, election_namespace, clusters[UPPER], program))
 
 
-def _down(settings: Settings) -> list[Route]:
+def _down(settings: TensileSettings) -> list[Route]:
     """Pods and what they need travel down."""
     return [Route(UPPER, one.node.lower, one.link, frozenset({one.node.name})) for one in settings.lowers]
 
 
-async def _show_volumes(settings: Settings, clusters: Clusters, program: Program) -> None:
+async def _show_volumes(settings: TensileSettings, clusters: Clusters, program: Program) -> None:
     """Volumes that are made below travel up."""
     routes = [Route(one.node.lower, UPPER, one.link) for one in settings.lowers]
     mode = tensile.volumes(await clusters[UPPER].identify())
@@ -75,17 +75,17 @@ def _registry(clusters: Clusters, routes: Iterable[Route]) -> Registry:
     return registry
 
 
-async def _serve_nodes(settings: Settings, clusters: Clusters, program: Program) -> None:
+async def _serve_nodes(settings: TensileSettings, clusters: Clusters, program: Program) -> None:
     """The virtual nodes, as soon as the upper cluster tells which one it is."""
     upper, supervisor = clusters[UPPER], program.manager.supervisor
     upper_id = await upper.identify()
-    here = await address.towards((await upper.client.credentials.access()).server)
+    here = await own_address.towards((await upper.client.credentials.access()).server)
     nodes = VirtualNodes(upper_id, upper.client, informers=upper.informers, **program.given())
     async with contextlib.AsyncExitStack() as stack:
         for one in settings.lowers:
             lower = LowerCluster(clusters[one.node.lower])
             stack.push_async_callback(lower.close)
-            stack.push_async_callback(tasks.cancel, supervisor.start(f"version of {one.node.lower}", lower.run))
+            stack.push_async_callback(tasks.cancel, supervisor.start("version", lower.run, cluster=one.node.lower))
             nodes.add(replace(one.node, internal_ip=one.node.internal_ip or here), lower)
         await nodes.run()
 
@@ -101,7 +101,7 @@ async def _first_lists(clusters: Clusters) -> None:
     memory.settle()
 
 
-def _election(settings: Settings, namespace: str, upper: Cluster, program: Program) -> tuple[Lead, ...]:
+def _election(settings: TensileSettings, namespace: str, upper: Cluster, program: Program) -> tuple[Lead, ...]:
     """One of many processes with the same nodes works, if that is wanted."""
     if not namespace:
         return ()

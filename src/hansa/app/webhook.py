@@ -1,47 +1,51 @@
-"""`hansa webhook`: the admission webhook of an upper cluster."""
+"""`hansa webhook`: wires the admission webhook of an upper cluster from its settings."""
 
 import contextlib
 from collections.abc import Iterator
 
-from hansa.admission import configuration, self_made, serving
-from hansa.admission.settings import Settings
+from hansa.admission import configuration, self_signed, serving
+from hansa.admission.settings import WebhookSettings
 from hansa.admission.webhook import Webhook
 from hansa.app.program import UPPER, Program, agent
-from hansa.control.manager import Part
+from hansa.control.manager import Component
 from hansa.kube.client import Client
 from hansa.kube.credentials.source import Source
+from hansa.modes import tensile_admission
 from hansa.runtime import clock
 
 
-async def run(settings: Settings) -> None:
+async def run(settings: WebhookSettings) -> None:
     """Run the admission webhook of an upper cluster until a signal ends it."""
     program = Program()
     access = await Source(settings.kubeconfig).find()
+    mutations = tensile_admission.mutations(settings.upper_label_keys)
     listening = serving.listen(settings.host, settings.port)
     port = listening.getsockname()[1]
-    with listening, _webhook_pair(settings, program.clock) as (pair, ca):
+    with listening, _certificate_files(settings, program.clock) as (files, ca):
         async with Client(access, user_agent=agent("webhook")) as client:
             wanted = configuration.of(
-                settings.address(port), ca=ca, failure_policy=settings.failure_policy, name=settings.name
+                mutations, settings.address(port), ca=ca, failure_policy=settings.failure_policy, name=settings.name
             )
             parts = Webhook(
                 client,
                 program.informers(UPPER, client),
-                steering_keys=settings.steering_keys,
-                tls=serving.Tls(pair),
+                mutations=mutations,
+                tls=serving.Tls(files),
                 listening=listening,
                 wanted=wanted if settings.is_installed else None,
             )
-            program.manager.serve(Part("webhook", parts.serve))
-            program.manager.serve(Part("configuration", parts.install))
+            program.manager.serve(Component("webhook", parts.serve))
+            program.manager.serve(Component("configuration", parts.install))
             await program.manager.run()
 
 
 @contextlib.contextmanager
-def _webhook_pair(settings: Settings, clock: clock.Clock) -> Iterator[tuple[serving.Pair, bytes]]:
-    """The certificate to serve with, and what the API server must trust for that."""
+def _certificate_files(
+    settings: WebhookSettings, clock: clock.Clock
+) -> Iterator[tuple[serving.CertificateFiles, bytes]]:
+    """The serving certificate, and the CA that the API server must trust for it."""
     if settings.certificate and settings.key:
-        yield serving.Pair(settings.certificate, settings.key, settings.client_ca), settings.ca_bundle
+        yield serving.CertificateFiles(settings.certificate, settings.key, settings.client_ca), settings.ca_bundle
     else:
-        with self_made.pair(settings.names(), clock.wall(), client_ca=settings.client_ca) as made:
+        with self_signed.files(settings.names(), clock.wall(), client_ca=settings.client_ca) as made:
             yield made

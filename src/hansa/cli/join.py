@@ -16,9 +16,9 @@ from hansa.kube.credentials.source import Source
 from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
 from hansa.scheduling.pooling import pool_members
-from hansa.tenancy import cluster_id, pool_files
-from hansa.tenancy.joining import Joining
-from hansa.tenancy.pool_files import Joined
+from hansa.tenancy.pool import cluster_id, join_manifests
+from hansa.tenancy.pool.join_manifests import Joined
+from hansa.tenancy.pool.joining import Joining
 
 EXAMPLES = """\
 examples:
@@ -94,16 +94,16 @@ async def _apply(joining: Joining, arguments: argparse.Namespace) -> None:
 
 def _write(joined: Joined, files: Mapping[str, list[Object]], folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    texts = {name: pool_files.dumped(objects) for name, objects in files.items()}
+    texts = {name: join_manifests.dumped(objects) for name, objects in files.items()}
     for name, text in sorted((texts | {"kubeconfig": joined.kubeconfig}).items()):
         path = folder / name
         path.touch(mode=PRIVATE if any(word in name for word in SECRET_WORDS) else 0o644)
         path.write_text(text)
         tell(f"{path} was written")
-    below = " and ".join(str(folder / name) for name in sorted(pool_files.SUPER_FILES & files.keys()))
+    below = " and ".join(str(folder / name) for name in sorted(join_manifests.SUPER_FILES & files.keys()))
     tell(
         f"apply {below} to the super cluster and the others to the meta cluster; the service"
-        f" account {pool_files.ACCOUNT}, whose kubeconfig this is, is in the super cluster already"
+        f" account {join_manifests.ACCOUNT}, whose kubeconfig this is, is in the super cluster already"
     )
 
 

@@ -13,8 +13,8 @@ from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
 from hansa.runtime.errors import HansaError
 from hansa.scheduling.pooling import pool_members
-from hansa.tenancy import leaving, pool_files
-from hansa.tenancy.leaving import Leaving
+from hansa.tenancy.pool import join_manifests, leaving
+from hansa.tenancy.pool.leaving import Leaving
 
 EXAMPLES = """\
 examples:
@@ -62,7 +62,7 @@ async def _run(arguments: argparse.Namespace) -> int:
             await _leave_empty(going, deadline=arguments.timeout)
     if arguments.kubeconfig is None:
         join.tell(
-            f"service account {pool_files.ACCOUNT} stays in the super cluster; with its --kubeconfig it is removed"
+            f"service account {join_manifests.ACCOUNT} stays in the super cluster; with its --kubeconfig it is removed"
         )
         return 0
     async with join.client(await join.super_credentials(arguments.id, arguments.kubeconfig)) as below:
@@ -82,7 +82,7 @@ async def _found(meta: Client, clusters: Resource, arguments: argparse.Namespace
 async def _leave_empty(going: Leaving, *, deadline: float) -> None:
     place = going.cluster.key
     secret = await going.meta.get(resources.SECRETS, place.name, namespace=place.namespace)
-    async with join.client(SecretCredentials(secret, key=pool_files.SECRET_KEY)) as below:
+    async with join.client(SecretCredentials(secret, key=join_manifests.SECRET_KEY)) as below:
         try:
             await below.get(resources.NAMESPACES, "kube-system")
         except errors.ApiError as error:

@@ -1,4 +1,4 @@
-"""`hansa local`: real Kubernetes clusters on this machine, for people and scripts."""
+"""`hansa local`: parses the command line, calls `hansa.local.Fleet` and prints the result."""
 
 import argparse
 import asyncio
@@ -13,15 +13,17 @@ from typing import Any, TypeVar
 import msgspec
 import yaml
 
-from hansa.local import binaries, kubeconfig, spec, state
 from hansa.local import fleet as fleets
+from hansa.local import spec, state
 from hansa.local.cluster import Cluster
+from hansa.local.control_plane import kubeconfig
 from hansa.local.fleet import Fleet
 from hansa.local.spec import ClusterSpec, InvalidSpec
+from hansa.programs import binaries
 
 Run = Callable[[argparse.Namespace], Awaitable[int]]
 S = TypeVar("S", bound=msgspec.Struct)
-Subparsers = Any  # argparse keeps the type of its subparsers to itself
+Subparsers = Any  # the type of argparse subparsers is private
 
 UP_EXAMPLES = """\
 examples:
@@ -36,29 +38,34 @@ def add_to(commands: Subparsers) -> None:
     """Add the subcommand and all below it."""
     local = commands.add_parser(
         "local",
-        help="real Kubernetes clusters on this machine",
-        description="Runs real Kubernetes clusters as plain processes, without containers or virtual machines.",
+        help="run real Kubernetes clusters on this machine",
+        description="Run real Kubernetes clusters as plain processes, without containers or virtual machines.",
     )
     subcommands = local.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add_up(subcommands)
-    down = _add(subcommands, "down", _down, "end clusters and remove all that they left")
-    down.add_argument("names", nargs="*", metavar="NAME", help="the clusters; without one: all")
-    listing = _add(subcommands, "list", _list, "the clusters and how they are")
-    listing.add_argument("-o", "--output", choices=("table", "json"), default="table")
-    config = _add(
-        subcommands, "kubeconfig", _kubeconfig, "print a kubeconfig; of all clusters, a context each, without NAME"
+    down = _add(subcommands, "down", _down, "stop clusters and remove their processes, files and networks")
+    down.add_argument("names", nargs="*", metavar="NAME", help="name of a cluster (default: all clusters)")
+    listing = _add(subcommands, "list", _list, "list clusters with status, server and number of nodes")
+    listing.add_argument(
+        "-o", "--output", choices=("table", "json"), default="table", help="output format (default table)"
     )
-    config.add_argument("name", nargs="?", metavar="NAME")
-    logs = _add(subcommands, "logs", _logs, "print what a component logged")
-    logs.add_argument("name", metavar="NAME")
-    logs.add_argument("component", metavar="COMPONENT", help="kube-apiserver, etcd, kubelet-NODE, …")
-    logs.add_argument("-f", "--follow", action="store_true", help="go on with what comes")
+    config = _add(
+        subcommands,
+        "kubeconfig",
+        _kubeconfig,
+        "print the kubeconfig of a cluster, or of all clusters with a context for each",
+    )
+    config.add_argument("name", nargs="?", metavar="NAME", help="name of a cluster (default: all clusters)")
+    logs = _add(subcommands, "logs", _logs, "print the log of a component")
+    logs.add_argument("name", metavar="NAME", help="name of the cluster")
+    logs.add_argument("component", metavar="COMPONENT", help="etcd, kube-apiserver, audit, kubelet-1, …")
+    logs.add_argument("-f", "--follow", action="store_true", help="keep printing new lines (default: stop at the end)")
     nodes = _add(subcommands, "nodes", _nodes, "add or remove kwok nodes")
-    nodes.add_argument("name", metavar="NAME")
-    nodes.add_argument("change", metavar="+N|-N", type=_change, help="how many more or fewer")
-    programs = _add(subcommands, "binaries", _binaries, "get binaries now, and say where they are")
+    nodes.add_argument("name", metavar="NAME", help="name of the cluster")
+    nodes.add_argument("change", metavar="+N|-N", type=_change, help="number of kwok nodes to add or remove")
+    programs = _add(subcommands, "binaries", _binaries, "download or build binaries, and print their paths")
     programs.add_argument(
-        "names", nargs="*", metavar="NAME", help="kubectl, etcd, …; without one: all that local clusters use"
+        "names", nargs="*", metavar="NAME", help="kubectl, etcd, … (default: all that local clusters use)"
     )
 
 
@@ -66,7 +73,12 @@ def _add(subcommands: Subparsers, name: str, run: Run, description: str, **kwarg
     parser: argparse.ArgumentParser = subcommands.add_parser(
         name, help=description, description=description[0].upper() + description[1:] + ".", **kwargs
     )
-    parser.add_argument("--state", type=Path, metavar="FOLDER", help="where clusters are kept (default: $HANSA_STATE)")
+    parser.add_argument(
+        "--state",
+        type=Path,
+        metavar="FOLDER",
+        help="state folder of the clusters (default $HANSA_STATE, otherwise ~/.local/state/hansa)",
+    )
     parser.set_defaults(run=run)
     return parser
 
@@ -76,39 +88,88 @@ def _add_up(subcommands: Subparsers) -> None:
         subcommands,
         "up",
         _up,
-        "start clusters, or repair and change those that are there",
+        "create clusters, or repair and change existing ones",
         epilog=textwrap.dedent(UP_EXAMPLES),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    up.add_argument("names", nargs="+", metavar="NAME")
-    nodes = up.add_argument_group("nodes", "What is not given stays as it is, or takes its default in a new cluster.")
-    nodes.add_argument(
-        "--nodes", type=int, metavar="N", help="kwok nodes: real objects, simulated kubelets (default 0)"
+    up.add_argument("names", nargs="+", metavar="NAME", help="name of a cluster")
+    nodes = up.add_argument_group(
+        "nodes",
+        "Options that are not given keep their value in an existing cluster; defaults are those of a new cluster.",
     )
-    nodes.add_argument("--node-cpu", metavar="QUANTITY", help=f"of each (default {spec.NodeShape().cpu})")
-    nodes.add_argument("--node-memory", metavar="QUANTITY", help=f"of each (default {spec.NodeShape().memory})")
-    nodes.add_argument("--node-pods", metavar="N", help=f"of each (default {spec.NodeShape().pods})")
-    nodes.add_argument("--node-label", action="append", type=_argument(spec.label), metavar="K=V")
-    nodes.add_argument("--node-taint", action="append", type=_argument(spec.Taint.parse), metavar="K=V:EFFECT")
-    nodes.add_argument("--real-nodes", type=int, metavar="N", help="real kubelets with containerd (Linux, root)")
     nodes.add_argument(
-        "--join-pods", action=argparse.BooleanOptionalAction, help="pods reach those of other such clusters"
+        "--nodes", type=int, metavar="N", help="number of kwok nodes: Node objects with simulated kubelets (default 0)"
     )
-    nodes.add_argument("--image", action="append", metavar="FILE", help="an OCI image archive for the real nodes")
+    nodes.add_argument("--node-cpu", metavar="QUANTITY", help=f"CPU of each kwok node (default {spec.NodeShape().cpu})")
+    nodes.add_argument(
+        "--node-memory", metavar="QUANTITY", help=f"memory of each kwok node (default {spec.NodeShape().memory})"
+    )
+    nodes.add_argument(
+        "--node-pods", metavar="N", help=f"pod capacity of each kwok node (default {spec.NodeShape().pods})"
+    )
+    nodes.add_argument(
+        "--node-label",
+        action="append",
+        type=_argument(spec.label),
+        metavar="K=V",
+        help="label of each kwok node; repeatable (default none)",
+    )
+    nodes.add_argument(
+        "--node-taint",
+        action="append",
+        type=_argument(spec.Taint.parse),
+        metavar="K=V:EFFECT",
+        help="taint of each kwok node; repeatable (default none)",
+    )
+    nodes.add_argument(
+        "--real-nodes",
+        type=int,
+        metavar="N",
+        help="number of real nodes: kubelets with containerd; needs Linux and root (default 0)",
+    )
+    nodes.add_argument(
+        "--join-pods",
+        action=argparse.BooleanOptionalAction,
+        help="let pods of real nodes reach those of other clusters that have this option (default no)",
+    )
+    nodes.add_argument(
+        "--image",
+        action="append",
+        metavar="FILE",
+        help="OCI image archive to import on real nodes; repeatable (default none)",
+    )
     plane = up.add_argument_group("control plane")
-    plane.add_argument("--port", type=int, help="the API server's port on loopback (default: a free one)")
+    plane.add_argument("--port", type=int, help="port of the API server on loopback (default: a free port)")
     plane.add_argument("--scheduler", action=argparse.BooleanOptionalAction, help="run kube-scheduler (default yes)")
-    plane.add_argument("--audit", action=argparse.BooleanOptionalAction, help='write an audit log: "logs NAME audit"')
-    plane.add_argument("--lift-limits", action=argparse.BooleanOptionalAction, help="no client or server rate limits")
-    plane.add_argument("--flag", action="append", type=_argument(spec.flag), metavar="COMPONENT=--FLAG=VALUE")
-    plane.add_argument("--binaries", type=Path, metavar="FOLDER", help="take binaries from here first")
     plane.add_argument(
-        "--etcd-fast", action="store_true", help="etcd without fsync, for tests; if it is not running yet"
+        "--audit",
+        action=argparse.BooleanOptionalAction,
+        help='write an audit log, printed by "logs NAME audit" (default no)',
+    )
+    plane.add_argument(
+        "--lift-limits",
+        action=argparse.BooleanOptionalAction,
+        help="raise client and server rate limits, for benchmarks (default no)",
+    )
+    plane.add_argument(
+        "--flag",
+        action="append",
+        type=_argument(spec.flag),
+        metavar="COMPONENT=--FLAG=VALUE",
+        help="extra flag of a component; repeatable (default none)",
+    )
+    plane.add_argument(
+        "--binaries", type=Path, metavar="FOLDER", help="folder of binaries to use first (default $HANSA_BINARIES)"
+    )
+    plane.add_argument(
+        "--etcd-fast",
+        action="store_true",
+        help="start etcd without fsync, for tests; no effect if etcd runs already (default no)",
     )
 
 
 def _argument(parse: Callable[[str], Any]) -> Callable[[str], Any]:
-    """A parser of ours as argparse wants it: its sentence becomes the usage error."""
+    """Adapt a parser for argparse: InvalidSpec becomes a usage error."""
 
     def convert(text: str) -> Any:
         try:
@@ -137,14 +198,14 @@ async def _up(arguments: argparse.Namespace) -> int:
     fleet = _fleet(arguments)
     former = {cluster.name: cluster.record.spec for cluster in fleet.clusters()}
     names = list(dict.fromkeys(arguments.names))
-    wishes = [_wish(arguments, former.get(name) or ClusterSpec(name)) for name in names]
-    for cluster in await fleet.up(wishes):
+    specs = [_wanted(arguments, former.get(name) or ClusterSpec(name)) for name in names]
+    for cluster in await fleet.up(specs):
         print(f"{cluster.name} is ready at {cluster.server}: kubectl --kubeconfig {cluster.kubeconfig} get nodes")
     return 0
 
 
-def _wish(arguments: argparse.Namespace, base: ClusterSpec) -> ClusterSpec:
-    """The cluster as it was, or as a new one is by default, with what the command line says."""
+def _wanted(arguments: argparse.Namespace, base: ClusterSpec) -> ClusterSpec:
+    """The existing or default specification with the changes of the command line."""
     shape = _changed(
         base.shape,
         cpu=arguments.node_cpu,
@@ -231,7 +292,7 @@ async def _logs(arguments: argparse.Namespace) -> int:
     how = ["-F"] if arguments.follow else []
     tail = await asyncio.create_subprocess_exec("tail", "-n", "+1", *how, os.fspath(log))
     code = await tail.wait()
-    return 0 if code == -signal.SIGPIPE else code  # whoever reads has seen enough
+    return 0 if code == -signal.SIGPIPE else code  # the reader closed the pipe, as head does
 
 
 async def _nodes(arguments: argparse.Namespace) -> int:
@@ -247,6 +308,6 @@ async def _nodes(arguments: argparse.Namespace) -> int:
 
 async def _binaries(arguments: argparse.Namespace) -> int:
     names = arguments.names or fleets.BINARIES
-    for holding in await binaries.provide(names, progress=binaries.Renderer(sys.stderr)):
-        print(f"{holding.binary.label}\t{holding.source}\t{holding.path}")
+    for one in await binaries.provide(names, progress=binaries.Renderer(sys.stderr)):
+        print(f"{one.binary.label}\t{one.source}\t{one.path}")
     return 0

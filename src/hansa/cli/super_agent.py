@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from hansa.app import program, super_agent
-from hansa.app.super_agent import Settings
+from hansa.app.super_agent import SuperAgentSettings
 from hansa.cli import log_flags
 from hansa.kube.credentials.source import Source
 
@@ -40,5 +40,5 @@ def add_to(commands: Any) -> None:
 
 async def _run(arguments: argparse.Namespace) -> int:
     log_flags.apply(arguments)
-    await super_agent.run(Settings(Source(arguments.kubeconfig), arguments.metrics_addr))
+    await super_agent.run(SuperAgentSettings(Source(arguments.kubeconfig), arguments.metrics_addr))
     return 0

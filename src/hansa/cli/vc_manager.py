@@ -8,15 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from hansa.app import program, vc_manager
-from hansa.app.vc_manager import Settings
+from hansa.app.vc_manager import ManagerSettings
 from hansa.cli import log_flags
 from hansa.kube.credentials.source import Source
 from hansa.runtime.errors import HansaError
-from hansa.tenancy import api, service_pool
-from hansa.tenancy.process import provisioner as processes
-from hansa.tenancy.process.provisioner import ProcessProvisioner
-from hansa.tenancy.service_pool import ServicePool
-from hansa.tenancy.statefulset import StatefulSets
+from hansa.tenancy import api
+from hansa.tenancy.operator import service_cidrs
+from hansa.tenancy.operator.process import provisioner as processes
+from hansa.tenancy.operator.process.provisioner import ProcessProvisioner
+from hansa.tenancy.operator.service_cidrs import ServiceCidrPool
+from hansa.tenancy.operator.statefulset import StatefulSets
 
 # Upstream calls its StatefulSets native; finalizers keep that name.
 PROVISIONERS = {
@@ -25,6 +26,7 @@ PROVISIONERS = {
     "native": StatefulSets.name,
     "existing": "existing",
 }
+MAX_NICE = 19  # Linux has no higher one
 EXAMPLES = """\
 examples:
   hansa vc-manager --kubeconfig meta.kubeconfig
@@ -69,12 +71,12 @@ def add_to(commands: Any) -> None:
     parser.add_argument(
         "--service-range",
         type=_network,
-        default=service_pool.DEFAULT_RANGE,
+        default=service_cidrs.DEFAULT_RANGE,
         metavar="CIDR",
         help="from which each tenant gets a part for its services, unless it names one (default %(default)s)",
     )
     parser.add_argument(
-        "--service-prefix", type=int, default=service_pool.DEFAULT_PREFIX, metavar="BITS", help="(default %(default)s)"
+        "--service-prefix", type=int, default=service_cidrs.DEFAULT_PREFIX, metavar="BITS", help="(default %(default)s)"
     )
     _add_process(parser.add_argument_group("control planes as processes"))
     parser.add_argument("--metrics-addr", default="", metavar="HOST:PORT", help="serve /metrics, /healthz and /readyz")
@@ -91,6 +93,14 @@ def _add_process(group: Any) -> None:
         "--etcd", choices=("own", "shared"), default="own", help="one each, or one for all (default own)"
     )
     group.add_argument("--etcd-fast", action="store_true", help="don't wait for the disk: for tests only")
+    group.add_argument(
+        "--tenant-nice",
+        type=_nice,
+        default=0,
+        metavar="N",
+        help="niceness of the programs that are started for tenants, 0 to 19: a higher one leaves more CPU to other"
+        " programs of this machine (default 0)",
+    )
     group.add_argument("--binaries", type=Path, metavar="DIR", help="folders of programs, which ClusterVersions name")
 
 
@@ -100,20 +110,21 @@ async def _run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def read(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Settings:
+def read(arguments: argparse.Namespace, environment: Mapping[str, str]) -> ManagerSettings:
     """The settings that the flags say."""
-    process = processes.Settings(
+    process = processes.ProcessSettings(
         state=(arguments.state or _default_state(environment)).absolute(),
         address=arguments.address,
         is_etcd_shared=arguments.etcd == "shared",
         is_etcd_fast=arguments.etcd_fast,
+        nice=arguments.tenant_nice,
         versions=arguments.binaries.absolute() if arguments.binaries else None,
     )
-    return Settings(
+    return ManagerSettings(
         meta=Source(arguments.kubeconfig, arguments.context),
         provisioner=PROVISIONERS[arguments.provisioner],
         process=process,
-        pool=ServicePool(arguments.service_range, arguments.service_prefix),
+        pool=ServiceCidrPool(arguments.service_range, arguments.service_prefix),
         workers=arguments.num_reconciles,
         deadline=arguments.provisioner_timeout,
         is_installed=arguments.install,
@@ -133,12 +144,18 @@ def _positive(text: str) -> int:
     return int(text)
 
 
+def _nice(text: str) -> int:
+    if not text.isdecimal() or int(text) > MAX_NICE:
+        raise argparse.ArgumentTypeError(f'"{text}" is not a number from 0 to {MAX_NICE}')
+    return int(text)
+
+
 def _network(text: str) -> api.Network:
     try:
         return api.network(text)
     except HansaError:
         raise argparse.ArgumentTypeError(
-            f'"{text}" is no range of addresses such as {service_pool.DEFAULT_RANGE}'
+            f'"{text}" is no range of addresses such as {service_cidrs.DEFAULT_RANGE}'
         ) from None
 
 

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from hansa.app import program, vc_scheduler
-from hansa.app.vc_scheduler import Settings
+from hansa.app.vc_scheduler import SchedulerSettings
 from hansa.cli import log_flags
 from hansa.kube.credentials.source import Source
-from hansa.scheduling.pooling import reading
+from hansa.scheduling.pooling import annotations
 from hansa.scheduling.slicing import policies, pool, slices
 
 EXAMPLES = """\
@@ -81,11 +81,11 @@ async def _run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def read(arguments: argparse.Namespace) -> Settings:
+def read(arguments: argparse.Namespace) -> SchedulerSettings:
     """The settings that the flags say."""
-    return Settings(
+    return SchedulerSettings(
         meta=Source(arguments.kubeconfig),
-        placing=reading.Settings(
+        placing=annotations.PoolSettings(
             slice=slices.read(arguments.slice) if arguments.slice else slices.DEFAULT,
             policy=policies.read(arguments.policy),
             may_be_partial=not arguments.all_or_nothing,

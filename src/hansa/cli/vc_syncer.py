@@ -5,14 +5,14 @@ from pathlib import Path
 from typing import Any
 
 from hansa.app import program, vc_syncer
-from hansa.app.vc_syncer import Settings
+from hansa.app.vc_syncer import SyncerSettings
 from hansa.cli import log_flags
 from hansa.kube.credentials.source import Source
-from hansa.model.translation.tenant.nodes import Look
-from hansa.model.translation.tenant.settings import Allowance, Tenant
+from hansa.model.translation.tenant.nodes import VirtualNodeSettings
+from hansa.model.translation.tenant.tenant_settings import Allowance, Tenant
 from hansa.modes import virtualcluster_settings
 from hansa.modes.virtualcluster_settings import InvalidSettings, Pool
-from hansa.modes.virtualcluster_settings import Settings as ModeSettings
+from hansa.modes.virtualcluster_settings import VirtualClusterSettings as ModeSettings
 
 EXAMPLES = """\
 examples:
@@ -118,10 +118,10 @@ async def _run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def read(arguments: argparse.Namespace) -> Settings:
+def read(arguments: argparse.Namespace) -> SyncerSettings:
     """The settings that the flags say. One kubeconfig is that of both clusters."""
     meta, below = arguments.meta_cluster_kubeconfig, arguments.super_master_kubeconfig
-    look = Look(
+    look = VirtualNodeSettings(
         labels=frozenset(_names(arguments.extra_node_labels)),
         taints=frozenset(_names(arguments.opaque_taint_keys)),
         port=arguments.vn_agent_port,
@@ -135,10 +135,10 @@ def read(arguments: argparse.Namespace) -> Settings:
         schedulers=frozenset(_names(arguments.schedulers)),
     )
     is_apart = bool(meta and below and meta.absolute() != below.absolute()) or arguments.deployment_on_meta
-    return Settings(
+    return SyncerSettings(
         super_cluster=None if arguments.pool else Source(below or meta),
         meta=Source(meta) if is_apart or arguments.pool else None,
-        mode=ModeSettings(extra=kinds, nodes=look, nodes_linger=arguments.nodes_linger, pool=_pool(arguments)),
+        mode=ModeSettings(extra=kinds, nodes=look, node_retention=arguments.nodes_linger, pool=_pool(arguments)),
         lost_after=arguments.lost_after,
         fence_grace=arguments.fence_grace,
         is_installed=not arguments.no_install,

@@ -10,7 +10,7 @@ from hansa.app import program, virtual_node
 from hansa.cli import log_flags
 from hansa.kube.credentials.source import Source
 from hansa.modes import tensile_file, tensile_settings
-from hansa.modes.tensile_settings import IGNORED_LABELS, PROVIDER, Controllers, InvalidSettings, Lower, Settings
+from hansa.modes.tensile_settings import IGNORED_LABELS, PROVIDER, Controllers, InvalidSettings, Lower, TensileSettings
 
 DEFAULT_NODE = "virtual-kubelet"
 ONE_LOWER = (  # the flags in whose place the words of a file stand
@@ -85,7 +85,7 @@ async def _run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def read(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Settings:
+def read(arguments: argparse.Namespace, environment: Mapping[str, str]) -> TensileSettings:
     """The settings that flags and variables say, or the file that they name."""
     if arguments.provider != PROVIDER:
         raise InvalidSettings(f'there is no provider "{arguments.provider}": lower clusters are of provider {PROVIDER}')
@@ -102,7 +102,7 @@ def read(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Setti
     return _one_lower(arguments, environment)
 
 
-def _one_lower(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Settings:
+def _one_lower(arguments: argparse.Namespace, environment: Mapping[str, str]) -> TensileSettings:
     name = arguments.nodename or environment.get("DEFAULTNODE_NAME") or DEFAULT_NODE
     node = tensile_settings.node_of_environment(name, environment, is_tainted=not arguments.disable_taint)
     ignored, controllers = arguments.ignore_labels, arguments.enable_controllers
@@ -111,7 +111,7 @@ def _one_lower(arguments: argparse.Namespace, environment: Mapping[str, str]) ->
         upper_address=arguments.upper_address,
         ignored_labels=IGNORED_LABELS if ignored is None else _names(ignored),
     )
-    return Settings(
+    return TensileSettings(
         upper=Source(arguments.kubeconfig),
         lowers=(Lower(Source(arguments.client_kubeconfig), node, link),),
         controllers=tensile_settings.controllers(Controllers if controllers is None else _names(controllers)),

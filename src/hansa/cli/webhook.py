@@ -20,36 +20,74 @@ def add_to(commands: Any) -> None:
     """Add the subcommand."""
     parser: argparse.ArgumentParser = commands.add_parser(
         "webhook",
-        help="move pods' node constraints to where the pods will run (tensile)",
+        help="run the admission webhook of an upper cluster (tensile)",
         description="Serves an admission webhook that moves nodeSelector, node affinity and tolerations of new pods"
-        " into the annotation clusterSelector, from where they apply in the lower cluster.",
+        " into the annotation clusterSelector, from which they apply in the lower cluster, and that sends pods with"
+        " bound claims to the virtual node of the cluster that has the volumes.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--kubeconfig", type=Path, metavar="FILE", help="of the upper cluster (default: as kubectl)")
-    parser.add_argument("--address", default="0.0.0.0", help="to listen on (default %(default)s)")  # noqa: S104
-    parser.add_argument("--port", type=int, default=8080, help="to listen on; 0 is a free one (default %(default)s)")
-    parser.add_argument("--tlscert", type=Path, metavar="FILE", help="certificate (default: self-made)")
-    parser.add_argument("--tlskey", type=Path, metavar="FILE", help="its key")
-    parser.add_argument("--CA", dest="client_ca", type=Path, metavar="FILE", help="only clients of this CA may ask")
+    parser.add_argument(
+        "--kubeconfig", type=Path, metavar="FILE", help="kubeconfig of the upper cluster (default: as kubectl)"
+    )
+    parser.add_argument("--address", default="0.0.0.0", help="IP address to listen on (default %(default)s)")  # noqa: S104
+    parser.add_argument(
+        "--port", type=int, default=8080, help="port to listen on; 0 takes any free port (default %(default)s)"
+    )
+    parser.add_argument(
+        "--tlscert", type=Path, metavar="FILE", help="serving certificate (default: self-signed, made at each start)"
+    )
+    parser.add_argument("--tlskey", type=Path, metavar="FILE", help="private key of --tlscert")
+    parser.add_argument(
+        "--CA",
+        dest="client_ca",
+        type=Path,
+        metavar="FILE",
+        help="CA of client certificates; without one of this CA a client is refused (default: any client)",
+    )
     parser.add_argument(
         "--ignore-selector-keys",
         default="clusterID",
         metavar="KEYS",
-        help="labels that steer the upper scheduler and stay, separated by commas (default %(default)s)",
+        help="comma-separated node labels that virtual nodes have: constraints on them stay in the pod's spec"
+        " (default %(default)s)",
     )
-    _add_configuration(parser.add_argument_group("the MutatingWebhookConfiguration"))
+    _add_configuration(parser.add_argument_group("MutatingWebhookConfiguration"))
     log_flags.add_to(parser)
     parser.set_defaults(run=_run, loop_factory=program.new_loop)
 
 
 def _add_configuration(group: Any) -> None:
-    group.add_argument("--install", action=argparse.BooleanOptionalAction, default=True, help="write it (default yes)")
-    group.add_argument("--name", default=configuration.DEFAULT_NAME, help="(default %(default)s)")
-    group.add_argument("--service", type=_service, metavar="NAMESPACE/NAME[:PORT]", help="a Service that leads to us")
-    group.add_argument("--url", default="", help="where the API server finds us (default: address and port)")
-    group.add_argument("--ca-bundle", type=Path, metavar="FILE", help="by which the API server trusts --tlscert")
-    group.add_argument("--failure-policy", choices=("Fail", "Ignore"), default="Fail", help="if we can't be reached")
+    group.add_argument(
+        "--install",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="create or update the configuration in the upper cluster (default: yes)",
+    )
+    group.add_argument(
+        "--name", default=configuration.DEFAULT_NAME, help="name of the configuration (default %(default)s)"
+    )
+    group.add_argument(
+        "--service",
+        type=_service,
+        metavar="NAMESPACE/NAME[:PORT]",
+        help="Service by which the API server reaches the webhook; the port is 443 by default",
+    )
+    group.add_argument(
+        "--url", default="", help="URL by which the API server reaches the webhook (default: address and port)"
+    )
+    group.add_argument(
+        "--ca-bundle",
+        type=Path,
+        metavar="FILE",
+        help="CA by which the API server verifies --tlscert (default: the caBundle that the configuration has)",
+    )
+    group.add_argument(
+        "--failure-policy",
+        choices=("Fail", "Ignore"),
+        default="Fail",
+        help="what the API server does with a pod while the webhook is unreachable (default %(default)s)",
+    )
 
 
 def _service(text: str) -> configuration.Service:
@@ -65,16 +103,16 @@ async def _run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def read(arguments: argparse.Namespace) -> settings.Settings:
-    """The settings that the flags say."""
-    return settings.Settings(
+def read(arguments: argparse.Namespace) -> settings.WebhookSettings:
+    """The settings given by the flags."""
+    return settings.WebhookSettings(
         kubeconfig=arguments.kubeconfig,
         host=arguments.address,
         port=arguments.port,
         certificate=arguments.tlscert,
         key=arguments.tlskey,
         client_ca=arguments.client_ca,
-        steering_keys=frozenset(key for key in arguments.ignore_selector_keys.split(",") if key),
+        upper_label_keys=frozenset(key for key in arguments.ignore_selector_keys.split(",") if key),
         service=arguments.service,
         url=arguments.url,
         ca_bundle=_content(arguments.ca_bundle) if arguments.ca_bundle else b"",

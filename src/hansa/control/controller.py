@@ -5,6 +5,7 @@ A reconciler looks at the whole state behind a key and brings it nearer to what 
 
 import asyncio
 import dataclasses
+import enum
 import logging
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Generic, TypeVar
@@ -36,6 +37,16 @@ class Terminal:
     reason: str
 
 
+class Result(enum.StrEnum):
+    """How a reconcile ended, as the label of a metric."""
+
+    DONE = "done"
+    AFTER = "after"
+    TERMINAL = "terminal"
+    ERROR = "error"
+    DEADLINE = "deadline"
+
+
 Outcome = Done | After | Terminal
 Reconciler = Callable[[K], Awaitable[Outcome]]
 
@@ -55,9 +66,11 @@ class Controller(Generic[K]):
     ) -> None:
         self.name = name
         self._reconcile, self._queue, self._workers, self._deadline = reconcile, queue, workers, deadline
-        self._outcomes = metrics.counter(
-            "hansa_reconciles_total", "Keys worked on, by outcome.", labels=["controller", "outcome"]
+        reconciles = metrics.counter(
+            "hansa_reconciles_total", "Reconciled keys, by outcome.", labels=["controller", "outcome"]
         )
+        # Kept, because looking up a child costs more than counting.
+        self._results = {result: reconciles.labels(name, result) for result in Result}
 
     async def run(self) -> None:
         """Work until the queue is closed and what is in hand is done."""
@@ -90,17 +103,18 @@ class Controller(Generic[K]):
 
     def _settle(self, key: K, outcome: Outcome) -> None:
         self._queue.forget(key)
-        self._outcomes.of(self.name, type(outcome).__name__.lower()).inc()
         match outcome:
             case After(seconds):
+                self._results[Result.AFTER].inc()
                 self._queue.add_after(key, seconds)
             case Terminal(reason):
+                self._results[Result.TERMINAL].inc()
                 log.warning("gave up until it changes", extra={"reason": reason})
             case Done():
-                pass
+                self._results[Result.DONE].inc()
 
     def _failed(self, key: K, error: Exception, *, is_late: bool) -> None:
-        self._outcomes.of(self.name, "deadline" if is_late else "error").inc()
+        self._results[Result.DEADLINE if is_late else Result.ERROR].inc()
         at_least = error.retry_after if isinstance(error, api_errors.Throttled) else 0.0
         delay = round(self._queue.retry(key, at_least=at_least), 3)
         if is_late:

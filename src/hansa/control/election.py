@@ -52,14 +52,14 @@ class Election:
         timing: Timing | None = None,
     ) -> None:
         self.identity = identity
-        self._key = objects.Key(namespace, name)
+        self._key = objects.NamespacedName(namespace, name)
         self._scope = informer.Scope(resources.LEASES, namespace=namespace, fields=f"metadata.name={name}")
         self._client, self._informers, self._clock, self._random = client, informers, clock, random
         self._timing = timing or Timing()
         self._until = -math.inf
         self._seen: tuple[str, float] = ("", 0.0)  # the version of another's lease, and since when we see it
-        gauge = metrics.gauge("hansa_leading", "1 while this process leads.", labels=["lease"])
-        gauge.read(lambda: {(str(self._key),): int(self.is_leading)})
+        gauge = metrics.gauge("hansa_leading", "1 while this process is the leader.", labels=["lease"])
+        gauge.read(lambda: {(name,): int(self.is_leading)})
 
     @property
     def is_leading(self) -> bool:

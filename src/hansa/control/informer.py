@@ -11,7 +11,8 @@ import random as randomness
 from collections.abc import AsyncIterator
 
 from hansa.control import store
-from hansa.kube import client, field_selectors, objects, resource, selectors, watching
+from hansa.kube import client, objects, resource, watching
+from hansa.kube.language import field_selectors, selectors
 from hansa.runtime import clock, errors, metrics, tasks
 
 TURN = 100  # changes of one watch in a row before others have their turn: a few milliseconds
@@ -103,6 +104,7 @@ class Informers:
         self._is_closed = True
         informers, self._informers = list(self._informers.values()), {}
         await _end(*informers)
+        self._metrics.forget("cluster", self.cluster)
 
     @property
     def is_complete(self) -> bool:
@@ -110,11 +112,17 @@ class Informers:
         return all(informer.store.knowledge.is_complete for informer in self._informers.values())
 
     def _started(self, scope: Scope) -> "_Informer":
-        name = f"{self.cluster} {scope}"
         cache = store.Store(
-            name, clock=self._clock, metrics=self._metrics, patience=self._patience, matches=scope.matches
+            f"{self.cluster} {scope}",
+            cluster=self.cluster,
+            resource=str(scope.resource),
+            clock=self._clock,
+            metrics=self._metrics,
+            patience=self._patience,
+            matches=scope.matches,
         )
-        return _Informer(cache, self._supervisor.start(f"watch {name}", lambda: self._follow(scope, cache)))
+        run = functools.partial(self._follow, scope, cache)
+        return _Informer(cache, self._supervisor.start("watch", run, cluster=self.cluster, scope=scope))
 
     async def _follow(self, scope: Scope, cache: store.Store) -> None:
         changes = watching.watch(

@@ -10,11 +10,11 @@ import random as randomness
 import signal
 from collections.abc import Awaitable, Callable, Iterator
 
-from hansa.control import crew
-from hansa.control.crew import Part
+from hansa.control import components
+from hansa.control.components import Component
 from hansa.runtime import clock, errors, metrics, tasks
 
-__all__ = ["Manager", "Part"]
+__all__ = ["Component", "Manager"]
 
 log = logging.getLogger(__name__)
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
@@ -44,20 +44,20 @@ class Manager:
     ) -> None:
         self.supervisor = tasks.Supervisor(clock=clock, random=random, metrics=metrics)
         self._grace, self._flush, self._when_ready = grace, flush, when_ready
-        self._served, self._workers = crew.Crew(self._start), crew.Crew(self._start)
-        self._unready: set[Part] = set()
+        self._served, self._workers = components.ComponentGroup(self._start), components.ComponentGroup(self._start)
+        self._unready: set[Component] = set()
         self._is_announced = False
         self._stop = asyncio.Event()
 
-    def serve(self, part: Part) -> None:
+    def serve(self, part: Component) -> None:
         """Run a part from the start, or from now on, to the end."""
         self._served.join(part)
 
-    def work(self, part: Part) -> None:
+    def work(self, part: Component) -> None:
         """Run a part while this process leads; without an election, always."""
         self._workers.join(part)
 
-    async def remove(self, part: Part) -> None:
+    async def remove(self, part: Component) -> None:
         """End a part whose subject has left."""
         self._unready.discard(part)
         await self._served.leave(part)
@@ -80,7 +80,7 @@ class Manager:
         with self._signals():
             async with self.supervisor:
                 self._served.start()
-                leading = self.supervisor.start("leading", lambda: lead(self._work))
+                leading = self.supervisor.start("election", lambda: lead(self._work))
                 await self._stop.wait()
                 log.info("ends", extra={"grace": self._grace})
                 await self._workers.finish(self._grace)
@@ -94,12 +94,12 @@ class Manager:
         finally:
             await self._workers.cancel()
 
-    def _start(self, part: Part) -> asyncio.Task[None]:
+    def _start(self, part: Component) -> asyncio.Task[None]:
         self._unready.add(part)
-        self.supervisor.start(f"readiness of {part.name}", lambda: self._await_ready(part))
+        self.supervisor.start("readiness", lambda: self._await_ready(part), component=part.name)
         return self.supervisor.start(part.name, part.run)
 
-    async def _await_ready(self, part: Part) -> None:
+    async def _await_ready(self, part: Component) -> None:
         try:
             await part.ready()
         except errors.HansaError as error:

@@ -9,7 +9,7 @@ import random as randomness
 from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
-from hansa.control import delays, fairness
+from hansa.control import delays, fair_lanes
 from hansa.runtime import backoff, clock, errors, metrics
 
 K = TypeVar("K", bound=Hashable)
@@ -38,7 +38,7 @@ class Queue(Generic[K]):
     ) -> None:
         self.name = name
         self._clock, self._random, self._retries = clock, random, retries
-        self._lanes = fairness.Lanes(group, weight, server=server, width=width, credit=credit)
+        self._lanes = fair_lanes.Lanes(group, weight, server=server, width=width, credit=credit)
         self._delays = delays.Delays(self.add, clock=clock)
         self._dirty: dict[K, float] = {}
         self._working: dict[K, float] = {}
@@ -150,14 +150,20 @@ class Queue(Generic[K]):
 
     def _measure(self, registry: metrics.Registry) -> None:
         name, of = self.name, ["queue"]
-        self._adds = registry.counter("hansa_queue_adds_total", "Keys put into the queue.", labels=of).of(name)
-        self._retried = registry.counter("hansa_queue_retries_total", "Keys put off by a failure.", labels=of).of(name)
-        self._latency = registry.histogram("hansa_queue_wait_seconds", "From add to a worker.", labels=of).of(name)
-        self._work = registry.histogram("hansa_queue_work_seconds", "A worker's time on a key.", labels=of).of(name)
-        depth = registry.gauge("hansa_queue_depth", "Keys that wait for a worker.", labels=["queue", "group"])
-        delayed = registry.gauge("hansa_queue_delayed", "Keys that come due later.", labels=of)
-        working = registry.gauge("hansa_queue_working", "Keys that a worker holds.", labels=of)
-        oldest = registry.gauge("hansa_queue_longest_work_seconds", "The oldest work in hand.", labels=of)
+        self._adds = registry.counter("hansa_queue_adds_total", "Keys added to the queue.", labels=of).labels(name)
+        self._retried = registry.counter(
+            "hansa_queue_retries_total", "Keys requeued after a failure.", labels=of
+        ).labels(name)
+        self._latency = registry.histogram("hansa_queue_wait_seconds", "Time from add to a worker.", labels=of).labels(
+            name
+        )
+        self._work = registry.histogram("hansa_queue_work_seconds", "Time of a reconcile.", labels=of).labels(name)
+        depth = registry.gauge("hansa_queue_depth", "Keys waiting for a worker.", labels=["queue", "group"])
+        delayed = registry.gauge("hansa_queue_delayed", "Keys queued for later.", labels=of)
+        working = registry.gauge("hansa_queue_working", "Keys being reconciled.", labels=of)
+        oldest = registry.gauge(
+            "hansa_queue_longest_work_seconds", "Age of the longest running reconcile.", labels=of, combine=max
+        )
         self._end_gauges = (
             depth.read(lambda: {(name, str(group)): count for group, count in self._lanes.depths().items()}),
             delayed.read(lambda: {(name,): len(self._delays)}),

@@ -5,8 +5,8 @@ It never steps back, brings back nothing that was deleted, and says when it does
 
 from collections.abc import Callable
 
-from hansa.control import knowledge, table, versions
-from hansa.kube import objects, watching
+from hansa.control import freshness, table, versions
+from hansa.kube import errors, objects, watching
 from hansa.runtime import clock, metrics
 
 
@@ -20,24 +20,31 @@ class Store(table.Table):
         self,
         name: str,
         *,
+        cluster: str = "",
+        resource: str = "",
         clock: clock.Clock,
         metrics: metrics.Registry,
         patience: float = 120.0,
         matches: Callable[[objects.Object], bool] = lambda _: True,
     ) -> None:
-        super().__init__(name, metrics=metrics)
-        self.knowledge = knowledge.Knowledge(name, clock=clock, patience=patience)
+        super().__init__(name, cluster=cluster, resource=resource, metrics=metrics)
+        self.knowledge = freshness.Freshness(name, clock=clock, patience=patience)
         self._matches = matches
         self._history = versions.History()
-        self._listing: dict[objects.Key, objects.Object] | None = None
-        of = ["store"]
-        sizes = metrics.gauge("hansa_store_objects", "Objects in the cache.", labels=of)
-        known = metrics.gauge("hansa_store_known", "1 while the cache can be believed.", labels=of)
-        self._interruptions = metrics.counter("hansa_watch_interruptions_total", "Broken watches.", labels=of)
-        self._lists = metrics.counter("hansa_watch_lists_total", "Full lists, the first one included.", labels=of)
+        self._listing: dict[objects.NamespacedName, objects.Object] | None = None
+        labels = ["cluster", "resource"]
+        objects_ = metrics.gauge("hansa_store_objects", "Objects in the cache.", labels=labels)
+        fresh = metrics.gauge(
+            "hansa_store_fresh",
+            "1 while the cache is listed and its watch is not interrupted for too long.",
+            labels=labels,
+            combine=min,
+        )
+        self._interruptions = metrics.counter("hansa_watch_interruptions_total", "Interrupted watches.", labels=labels)
+        self._lists = metrics.counter("hansa_watch_lists_total", "Full lists, the first one included.", labels=labels)
         self._end_gauges = (
-            sizes.read(lambda: {(name,): len(self)}),
-            known.read(lambda: {(name,): self.knowledge.is_known}),
+            objects_.read(lambda: {(cluster, resource): len(self)}),
+            fresh.read(lambda: {(cluster, resource): self.knowledge.is_known}),
         )
 
     def observe(self, obj: objects.Object) -> None:
@@ -51,7 +58,7 @@ class Store(table.Table):
             self._history.leave(obj.uid, versions.number(obj.version))
             self.put(obj.key, None)
 
-    def observe_gone(self, key: objects.Key, uid: str) -> None:
+    def observe_gone(self, key: objects.NamespacedName, uid: str) -> None:
         """The server told us that this object is gone for good."""
         if (old := self.get(key)) and old.uid == uid:
             self._history.leave(uid)
@@ -68,13 +75,13 @@ class Store(table.Table):
                 self._history.reach(version)
             case watching.Restarted():
                 self._listing = {}
-                self._lists.of(self.name).inc()
+                self._lists.labels(self.cluster, self.resource).inc()
             case watching.Synced(version):
                 self._replace(version)
                 self.knowledge.complete()
             case watching.Interrupted(error):
-                self.knowledge.interrupt(str(error))
-                self._interruptions.of(self.name).inc()
+                self.knowledge.interrupt(str(error), is_forbidden=isinstance(error, errors.Forbidden))
+                self._interruptions.labels(self.cluster, self.resource).inc()
                 return
         if self.knowledge.trouble and self._listing is None:
             self.knowledge.resume()
@@ -84,8 +91,6 @@ class Store(table.Table):
         self.knowledge.close()
         for end in self._end_gauges:
             end()
-        for counter in (self._interruptions, self._lists):
-            counter.drop(self.name)
 
     def _present(self, obj: objects.Object) -> None:
         if self._listing is not None:

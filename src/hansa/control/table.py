@@ -17,7 +17,7 @@ Notify = Callable[[Hashable], None]
 log = logging.getLogger(__name__)
 
 
-def own_key(obj: objects.Object) -> tuple[objects.Key]:
+def own_key(obj: objects.Object) -> tuple[objects.NamespacedName]:
     """The object's own key."""
     return (obj.key,)
 
@@ -29,9 +29,11 @@ class Index:
 
     def __init__(self, values_of: ValuesOf) -> None:
         self.values_of = values_of
-        self.keys: dict[Hashable, dict[objects.Key, None]] = {}  # a dict as a set that keeps the order
+        self.keys: dict[Hashable, dict[objects.NamespacedName, None]] = {}  # a dict as a set that keeps the order
 
-    def move(self, key: objects.Key, before: Mapping[Hashable, None], after: Mapping[Hashable, None]) -> None:
+    def move(
+        self, key: objects.NamespacedName, before: Mapping[Hashable, None], after: Mapping[Hashable, None]
+    ) -> None:
         """The values of a key changed."""
         for value in before:
             if value not in after:
@@ -46,22 +48,24 @@ class Index:
 class Table:
     """Objects of one kind. Reads between two awaits are consistent; `snapshot` stays so for longer."""
 
-    def __init__(self, name: str, *, metrics: metrics.Registry) -> None:
-        self.name = name
-        self._objects: dict[objects.Key, objects.Object] = {}
+    def __init__(self, name: str, *, cluster: str = "", resource: str = "", metrics: metrics.Registry) -> None:
+        self.name, self.cluster, self.resource = name, cluster, resource
+        self._objects: dict[objects.NamespacedName, objects.Object] = {}
         self._indexes: dict[str, Index] = {}
         self._listeners: listeners.Listeners[tuple[Notify, ValuesOf]] = listeners.Listeners()
-        self._broken = metrics.counter(
-            "hansa_listener_failures_total", "Failures of what listens to or indexes a store.", labels=["store"]
-        ).of(name)
+        self._failures = metrics.counter(
+            "hansa_listener_failures_total",
+            "Exceptions in listeners and indexes of a cache.",
+            labels=["cluster", "resource"],
+        )
 
     def __len__(self) -> int:
         return len(self._objects)
 
-    def __iter__(self) -> Iterator[objects.Key]:
+    def __iter__(self) -> Iterator[objects.NamespacedName]:
         return iter(self._objects)
 
-    def get(self, key: objects.Key) -> objects.Object | None:
+    def get(self, key: objects.NamespacedName) -> objects.Object | None:
         """The object, if there is one."""
         return self._objects.get(key)
 
@@ -69,7 +73,7 @@ class Table:
         """All objects."""
         return self._objects.values()
 
-    def snapshot(self) -> Mapping[objects.Key, objects.Object]:
+    def snapshot(self) -> Mapping[objects.NamespacedName, objects.Object]:
         """All objects as they are now, whatever comes; the table is copied, the objects are not."""
         return MappingProxyType(dict(self._objects))
 
@@ -100,7 +104,7 @@ class Table:
             self._tell(*listener, None, obj)
         return self._listeners.add(listener)
 
-    def put(self, key: objects.Key, new: objects.Object | None) -> None:
+    def put(self, key: objects.NamespacedName, new: objects.Object | None) -> None:
         """Replace an object, or take it away, and tell everybody."""
         old = self._objects.get(key)
         if new is None:
@@ -128,5 +132,5 @@ class Table:
             return {}
 
     def _blame(self) -> None:
-        self._broken.inc()
+        self._failures.labels(self.cluster, self.resource).inc()
         log.exception("a listener or an index of a store failed", extra={"store": self.name})

@@ -1,14 +1,15 @@
-"""The only writer: carries out plans, reads its own writes, and sorts what servers answer by what is to be done next.
+"""The only writer of synced objects: carries out plans, and puts the servers' answers into the caches.
 
-What is not there any more is forgotten, what is refused is told to the user, what cannot be reached is left for later.
+Refusals are returned as problems, one class per reaction of the syncer. What to report, and when to retry, is its part.
 """
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from hansa.engine import apart
-from hansa.engine.side import Side
-from hansa.engine.view import View
+from hansa.engine import fanout
+from hansa.engine.caches import ClusterCaches
+from hansa.engine.view.topics import Room
+from hansa.engine.view.upper_view import UpperView
 from hansa.kube import errors, resources
 from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
@@ -16,51 +17,52 @@ from hansa.model import keys, placement, plan, stamp
 from hansa.model.pair import Key, Pair
 from hansa.runtime import clock, metrics
 
-MOMENT = 0.1  # seconds in which a server frees what a deleted object held
+RECHECK = 0.1  # seconds in which a server frees what a deleted object held
 
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """The name is taken by an object that is not ours."""
+    """An object that is not ours has the name."""
 
     cluster: str
-    sentence: str
+    message: str
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The server does not want it so: a quota, an admission, a right, or a mistake. `room` is where there is none."""
+    """The server refused it: quota, admission, rights, or an invalid object. `room` is where quota may be short."""
 
     cluster: str
-    sentence: str
-    room: tuple[str, str]  # cluster and namespace
+    message: str
+    room: Room
 
 
 @dataclass(frozen=True, slots=True)
 class Away:
-    """No answer, or one that says nothing: try again soon."""
+    """No answer: retry soon."""
 
     cluster: str
-    sentence: str
-    seconds: float = 0.0  # after which the server wants to be asked again
+    message: str
+    seconds: float = 0.0  # from Retry-After
 
 
 @dataclass(frozen=True, slots=True)
 class Stale:
-    """Somebody was faster: what we know is not so any more."""
+    """The object changed in between: decide again."""
 
     cluster: str
-    sentence: str
+    message: str
 
 
 Problem = Foreign | Refused | Away | Stale
 
 
 class Applier:
-    """Writes to all clusters of a view; `field_manager` is under which name.
+    """Writes to all clusters of a view.
 
-    `may_write` is asked before each write: of many processes one may. What is left under way wakes its key by `ended`.
-    `yielded` is told the key, the cluster and the server's sentence where something else than wanted was written.
+    `may_write` is asked before each write: of several processes only the leader writes. `ended` is called with the
+    result of a write that took long. `replaced` is called with the key, the cluster and the server's message when a
+    rule's fallback was written instead of what the server refused.
     """
 
     def __init__(
@@ -69,54 +71,54 @@ class Applier:
         metrics: metrics.Registry,
         may_write: Callable[[], bool],
         ended: Callable[[Key, Problem | None], None],
-        yielded: Callable[[Key, str, str], None],
+        replaced: Callable[[Key, str, str], None],
         clock: clock.Clock,
         field_manager: str = "hansa",
     ) -> None:
         self._clock = clock
-        self._may_write, self._yielded, self._field_manager = may_write, yielded, field_manager
-        self._apart = apart.Apart(ended)
+        self._may_write, self._replaced, self._field_manager = may_write, replaced, field_manager
+        self._fanout = fanout.Fanout(ended)
         self._writes = metrics.counter(
             "hansa_writes_total",
-            "Requests that write, by what they are for and how they ended.",
+            "Write requests, by reason and result.",
             labels=["cluster", "resource", "verb", "reason", "answer"],
         )
 
-    async def apply(self, todo: plan.Plan, decided: Pair, view: View) -> list[Problem]:
-        """Carry out a plan: in order in each cluster, side by side in several. What went wrong is the answer."""
-        found = [Foreign(one.cluster, one.reason) for one in todo.actions if isinstance(one, plan.Conflict)]
+    async def apply(self, todo: plan.Plan, decided: Pair, view: UpperView) -> list[Problem]:
+        """Carry out a plan, in order in each cluster, concurrently in several. The answer is what went wrong."""
+        found = [Foreign(one.cluster, one.message) for one in todo.actions if isinstance(one, plan.Conflict)]
         by_cluster: dict[str, list[plan.Write]] = {}
         for write in todo.writes:
             by_cluster.setdefault(write.cluster, []).append(write)
-        key, sides = decided.key, {cluster: view.side(cluster) for cluster in by_cluster}
-        if len(decided.lowers) > 1:  # none of them must wait for another
+        key, sides = decided.key, {cluster: view.clusters.side(cluster) for cluster in by_cluster}
+        if len(decided.lowers) > 1:  # a slow cluster must not delay others
             work = {cluster: self._in(sides[cluster], writes, key, view) for cluster, writes in by_cluster.items()}
-            problems = await self._apart.run(key, work, view.under_way)
+            problems = await self._fanout.run(key, work, view.in_flight)
         else:
             problems = [await self._in(sides[cluster], writes, key, view) for cluster, writes in by_cluster.items()]
         return [*found, *(one for one in problems if one is not None)]
 
     async def close(self) -> None:
-        """End what is under way."""
-        await self._apart.close()
+        """Cancel writes in flight."""
+        await self._fanout.close()
 
-    async def _in(self, side: Side, writes: Iterable[plan.Write], key: Key, view: View) -> Problem | None:
+    async def _in(self, side: ClusterCaches, writes: Iterable[plan.Write], key: Key, view: UpperView) -> Problem | None:
         for write in writes:
             if not self._may_write():
-                return Away(write.cluster, "this process does not lead any more")
+                return Away(write.cluster, "this process is no longer the leader")
             answer = "ok"
             try:
-                async with side.cluster.flights.flight():
+                async with side.cluster.writes.write():
                     problem = await self._write(write, key, side, view)
             except errors.ApiError as error:
                 answer = type(error).__name__
                 problem = _problem(error, write)
-            self._writes.of(write.cluster, str(key.resource), type(write).__name__, write.reason, answer).inc()
+            self._writes.labels(write.cluster, str(key.resource), type(write).__name__, write.reason, answer).inc()
             if problem is not None:
                 return problem
         return None
 
-    async def _write(self, write: plan.Write, key: Key, side: Side, view: View) -> Problem | None:
+    async def _write(self, write: plan.Write, key: Key, side: ClusterCaches, view: UpperView) -> Problem | None:
         match write:
             case plan.Create():
                 return await self._create(write, key, side, view)
@@ -126,28 +128,32 @@ class Applier:
                 return await self._delete(write, key.resource, side)
             case plan.Bind():
                 return await self._bind(write, key.resource, side)
+            case plan.SetFinalizers():
+                # With the version that was read: a finalizer that was added since must not be lost.
+                patch = {"metadata": {"resourceVersion": write.obj.version, "finalizers": list(write.finalizers)}}
+                return await self._patch(plan.Patch(write.cluster, write.obj, patch, write.reason), key, side, view)
 
-    async def _create(self, write: plan.Create, key: Key, side: Side, view: View) -> Problem | None:
+    async def _create(self, write: plan.Create, key: Key, side: ClusterCaches, view: UpperView) -> Problem | None:
         resource, store, client = key.resource, side.stores[key.resource], side.cluster.client
         try:
             try:
                 made = await self._send(write, key, side, view)
             except errors.NotFound:
-                if not write.obj.namespace or resources.NAMESPACES in view.mode.rules:
+                if not write.obj.namespace or not view.mode.creates_namespaces:
                     raise
                 await self._make_namespace(write.obj.namespace, side, view)
                 made = await self._send(write, key, side, view)
         except errors.AlreadyExists:
             made = await client.get(resource, write.obj.name, namespace=write.obj.namespace)
             origin = stamp.of(made)
-            is_shared = view.mode.rules[resource].lifecycle.shares_name(made.name)
-            if not is_shared and (origin is None or origin.upper != view.upper_id):
+            is_shared = view.mode.rules[resource].lifecycle.may_share(made.name)
+            if not is_shared and (origin is None or origin.upper != view.clusters.upper_id):
                 return Foreign(write.cluster, f"{resource} {made.key} exists in {write.cluster} and is not ours")
         store.observe(made)
         return None
 
-    async def _make_namespace(self, name: str, side: Side, view: View) -> None:
-        metadata = {"name": name, "labels": {keys.UPPER: view.upper_id}}
+    async def _make_namespace(self, name: str, side: ClusterCaches, view: UpperView) -> None:
+        metadata = {"name": name, "labels": {keys.UPPER: view.clusters.upper_id}}
         namespace = Object.of({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
         answer = "ok"
         try:
@@ -155,9 +161,9 @@ class Applier:
         except errors.AlreadyExists:
             answer = errors.AlreadyExists.__name__
         cluster = side.cluster.name
-        self._writes.of(cluster, str(resources.NAMESPACES), "Create", "an object is wanted in it", answer).inc()
+        self._writes.labels(cluster, str(resources.NAMESPACES), plan.Create.__name__, plan.Reason.PLACED, answer).inc()
 
-    async def _patch(self, write: plan.Patch, key: Key, side: Side, view: View) -> Problem | None:
+    async def _patch(self, write: plan.Patch, key: Key, side: ClusterCaches, view: UpperView) -> Problem | None:
         obj, store = write.obj, side.stores[key.resource]
         try:
             answer = await self._send(write, key, side, view)
@@ -171,9 +177,9 @@ class Applier:
             store.observe(answer)
         return None
 
-    async def _send(self, write: plan.Create | plan.Patch, key: Key, side: Side, view: View) -> Object:
-        """Write it; what a server refuses twice is written as the rule would rather have it than not at all."""
-        sentences: list[str] = []
+    async def _send(self, write: plan.Create | plan.Patch, key: Key, side: ClusterCaches, view: UpperView) -> Object:
+        """Write it; what a server refuses twice is replaced by the rule's fallback, if there is one."""
+        messages: list[str] = []
         is_sure = False
         while True:
             try:
@@ -182,22 +188,22 @@ class Applier:
                 other = _other(write, error, key, view)
                 if other is None:
                     raise
-                if not is_sure:  # what held it may have gone while we asked
-                    await self._clock.sleep(MOMENT)
+                if not is_sure:  # an object that held it may just have been deleted
+                    await self._clock.sleep(RECHECK)
                     is_sure = True
                     continue
-                sentences.append(str(error))
+                messages.append(str(error))
                 write = other
             else:
-                for sentence in sentences:
-                    self._yielded(key, write.cluster, sentence)
+                for message in messages:
+                    self._replaced(key, write.cluster, message)
                 return answer
 
-    async def _request(self, write: plan.Create | plan.Patch, resource: Resource, side: Side) -> Object:
+    async def _request(self, write: plan.Create | plan.Patch, resource: Resource, side: ClusterCaches) -> Object:
         obj, client = write.obj, side.cluster.client
         if isinstance(write, plan.Create):
             return await client.create(resource, obj, field_manager=self._field_manager)
-        # The uid makes it a patch of this very object: for the next one of that name it is refused.
+        # With the uid the patch is refused for another object of that name.
         return await client.patch(
             resource,
             obj.name,
@@ -207,13 +213,13 @@ class Applier:
             field_manager=self._field_manager,
         )
 
-    async def _delete(self, write: plan.Delete, resource: Resource, side: Side) -> Problem | None:
+    async def _delete(self, write: plan.Delete, resource: Resource, side: ClusterCaches) -> Problem | None:
         obj, store = write.obj, side.stores[resource]
         try:
             left = await side.cluster.client.delete(
                 resource, obj.name, namespace=obj.namespace, uid=obj.uid, grace=write.grace
             )
-        except (errors.NotFound, errors.Conflict):  # a conflict is the uid's: another object has the name now
+        except (errors.NotFound, errors.Conflict):  # a conflict: another uid has the name now
             left = None
         if left is None or _is_gone(left):
             store.observe_gone(obj.key, obj.uid)
@@ -221,7 +227,7 @@ class Applier:
             store.observe(left)
         return None
 
-    async def _bind(self, write: plan.Bind, resource: Resource, side: Side) -> Problem | None:
+    async def _bind(self, write: plan.Bind, resource: Resource, side: ClusterCaches) -> Problem | None:
         obj, store, client = write.obj, side.stores[resource], side.cluster.client
         binding = {
             "apiVersion": "v1",
@@ -242,12 +248,13 @@ class Applier:
 
 
 def _other(
-    write: plan.Create | plan.Patch, error: errors.Invalid, key: Key, view: View
+    write: plan.Create | plan.Patch, error: errors.Invalid, key: Key, view: UpperView
 ) -> plan.Create | plan.Patch | None:
-    """What may be written instead of what a server refused."""
+    """The write with the rule's fallback for the fields that a server refused, if there is one."""
     spec = write.obj.spec if isinstance(write, plan.Create) else write.patch.get("spec") or {}
-    refused, going = [cause.field for cause in error.causes], view.going(key.resource, write.cluster)
-    other = view.mode.rules[key.resource].yields(spec, refused, going)
+    refused, going = [cause.field for cause in error.causes], view.clusters.going(key.resource, write.cluster)
+    fallback = view.mode.rules[key.resource].fallback
+    other = None if fallback is None else fallback(spec, refused, going)
     if other is None:
         return None
     if isinstance(write, plan.Create):
@@ -256,19 +263,19 @@ def _other(
 
 
 def _is_gone(answer: Object) -> bool:
-    """The server shows what it deleted even if nothing of it is left. A namespace is held by its spec."""
+    """Whether nothing is left of a deleted object, which answers show anyway. Namespaces: finalizers in the spec."""
     metadata = answer.metadata
     is_held = metadata.finalizers or (answer.kind == resources.NAMESPACES.kind and answer.spec.get("finalizers"))
     return not is_held and not metadata.deletion_grace_period_seconds
 
 
 def _problem(error: errors.ApiError, write: plan.Write) -> Problem:
-    cluster, sentence = write.cluster, str(error)
+    cluster, message = write.cluster, str(error)
     match error:
         case errors.Throttled():
-            return Away(cluster, sentence, seconds=error.retry_after)
+            return Away(cluster, message, seconds=error.retry_after)
         case errors.Unreachable() | errors.Unauthorized() | errors.BadCredentials():
-            return Away(cluster, sentence)
+            return Away(cluster, message)
         case errors.Conflict() | errors.NotFound() | errors.Gone():
-            return Stale(cluster, sentence)
-    return Refused(cluster, sentence, room=(cluster, write.obj.namespace))
+            return Stale(cluster, message)
+    return Refused(cluster, message, room=Room(cluster, write.obj.namespace))

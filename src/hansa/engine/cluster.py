@@ -1,25 +1,29 @@
-"""A cluster that takes part: its name among us, its client, its caches, its health, and an identity that never changes.
+"""A cluster: its name in the registry, its client, its informers, its reachability, and an id that never changes.
 
-What it is to others, upper or lower, is told by links, not here.
+Whether it is an upper or a lower cluster, or both, is up to links.
 """
 
 import asyncio
+import dataclasses
 import logging
 import random as randomness
 
 from hansa.control import informer
-from hansa.engine import flights, health
+from hansa.engine import inflight, probing
 from hansa.kube import client, errors, resources, watching
 from hansa.runtime import backoff, clock, metrics, tasks
 
 log = logging.getLogger(__name__)
-REQUEST_DEADLINE = 10.0  # seconds; give clients of clusters this one, so that a silent cluster holds a worker no longer
-KNOWN_SILENCE = 120.0  # seconds for which a broken watch is believed; the probe notices sooner
+REQUEST_DEADLINE = 10.0  # seconds; for clients of clusters, so that an unresponsive one holds no worker for longer
+KNOWN_SILENCE = 120.0  # seconds for which the cache of a broken watch is believed; the probe notices sooner
 IDENTIFYING = backoff.Backoff(first=0.2, factor=2.0, most=5.0, jitter=0.2)
 
 
 class Cluster:
-    """One member. The client stays its owner's; `close` ends the watches."""
+    """One cluster. `namespaces` are those that its credentials may read, None if they may read all of them.
+
+    The client belongs to the caller; `close` ends the watches.
+    """
 
     def __init__(
         self,
@@ -31,10 +35,11 @@ class Cluster:
         random: randomness.Random,
         metrics: metrics.Registry,
         watch_patience: watching.Patience | None = None,
+        namespaces: frozenset[str] | None = None,
     ) -> None:
-        self.name, self.client = name, client
-        self.health = health.Health(client, clock=clock)
-        self.flights = flights.Flights(self.health)
+        self.name, self.client, self.namespaces = name, client, namespaces
+        self.health = probing.ReachabilityProbe(name, client, clock=clock)
+        self.writes = inflight.InflightWrites(self.health)
         self.informers = informer.Informers(
             name,
             client,
@@ -47,10 +52,16 @@ class Cluster:
         )
         self._clock, self._random = clock, random
         self._id, self._identifying = "", asyncio.Lock()
-        self._probe = supervisor.start(f"probe {name}", self.health.run)
+        self._probe = supervisor.start("probe", self.health.run, cluster=name)
 
     def __repr__(self) -> str:
         return f"Cluster({self.name})"
+
+    def scopes(self, scope: informer.Scope) -> list[informer.Scope]:
+        """The scopes to watch for one of the whole cluster: one per namespace where only some may be read."""
+        if self.namespaces is None or not scope.resource.namespaced:
+            return [scope]
+        return [dataclasses.replace(scope, namespace=namespace) for namespace in sorted(self.namespaces)]
 
     async def identify(self) -> str:
         """The cluster's id: the uid of its kube-system namespace. Waits until it can be read."""
@@ -61,11 +72,11 @@ class Cluster:
                     self._id = (await self.client.get(resources.NAMESPACES, "kube-system")).uid
                 except errors.ApiError as error:
                     failures += 1
-                    log.warning("cannot tell which cluster it is", extra={"cluster": self.name, "error": str(error)})
+                    log.warning("cannot read the cluster id", extra={"cluster": self.name, "error": str(error)})
                     await self._clock.sleep(IDENTIFYING.delay(failures, self._random))
         return self._id
 
     async def close(self) -> None:
-        """It leaves: its watches and its probe end."""
+        """End its watches and its probe."""
         await tasks.cancel(self._probe)
         await self.informers.close()

@@ -1,6 +1,6 @@
-"""One reconciler for all kinds: a key comes, its pair is read from caches, decided, and what was decided is written.
+"""The reconciler of all kinds: takes a snapshot of a key, decides, applies the plan, and reports what went wrong.
 
-The watches of both sides and the audit bring keys of upper objects; which kinds, and how, is the mode's.
+Watches of both sides and the audit enqueue keys of upper objects. Which kinds are synced, and how, is the mode's part.
 """
 
 import random as randomness
@@ -9,12 +9,12 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from hansa.control import audit, controller, queue
-from hansa.engine import applier, lowers, views, waiting
+from hansa.engine import applier, shared_lowers, upper_views, wakeups
 from hansa.engine.registry import Routes
-from hansa.engine.view import View
+from hansa.engine.view.topics import Room
+from hansa.engine.view.upper_view import UpperView
 from hansa.kube import resources
-from hansa.kube.objects import Key as Place
-from hansa.kube.objects import Object
+from hansa.kube.objects import NamespacedName, Object
 from hansa.kube.resource import Resource
 from hansa.model import decision, plan
 from hansa.model.mode import Mode
@@ -22,12 +22,12 @@ from hansa.model.pair import Key, Pair
 from hansa.runtime import backoff, clock, errors, metrics, tasks
 
 RETRIES = backoff.Backoff(first=0.02, factor=4.0, most=60.0, jitter=0.2)
-AWAY = 1.0  # seconds until a server that gave no answer is asked again; its probe may stop us before
-SEVERAL = "several"  # the lower cluster in the lane of keys that are about more than one
+RETRY = 1.0  # seconds until a write to a server that gave no answer is retried
+SEVERAL = "several"  # the lower cluster in the lane of keys that concern more than one
 
 
 class Lane(NamedTuple):
-    """What is served fairly: the way between an upper and a lower cluster, in both directions."""
+    """A group of the fair queue: one upper and one lower cluster, in both directions."""
 
     upper: str
     lower: str
@@ -36,15 +36,16 @@ class Lane(NamedTuple):
         return f"{self.upper} to {self.lower}"
 
 
-class Problematic(errors.HansaError):
-    """A key could not be brought to its end; it is tried again."""
+class Incomplete(errors.HansaError):
+    """Not all of a plan could be applied; the key is retried."""
 
 
 class Syncer:
-    """Keeps the lower objects as the upper ones want them, along all routes of the registry.
+    """Syncs objects along all routes of the registry.
 
-    `whole` names the resources whose lower objects are all watched, not only ours: others need them anyway, and a name
-    that is taken is seen before a write. `period` is the audit's, in seconds. `may_write` is asked before each write.
+    Of the resources in `whole`, all lower objects are watched, not only copies: other components need them anyway, and
+    a name that is taken is seen before a write. `period` is the audit's, in seconds. `may_write` is asked before each
+    write.
     """
 
     def __init__(
@@ -73,8 +74,8 @@ class Syncer:
             random=random,
             metrics=metrics,
         )
-        self._waiting = waiting.Waiting(self._wake)
-        self._views = views.Views(
+        self._waiting = wakeups.Wakeups(self._wake)
+        self._views = upper_views.UpperViews(
             mode,
             registry,
             whole=whole,
@@ -85,128 +86,131 @@ class Syncer:
             metrics=metrics,
         )
         self._applier = applier.Applier(
-            metrics=metrics, may_write=may_write, ended=self._ended, yielded=self._yielded, clock=clock
+            metrics=metrics, may_write=may_write, ended=self._ended, replaced=self._replaced, clock=clock
         )
         self._controller = controller.Controller(
             mode.name, self._reconcile, queue=self._queue, metrics=metrics, workers=workers
         )
         self._audit = audit.Audit(
-            lambda: (key for view in self._views for key in view), self._wake, period=period, clock=clock
+            lambda: (key for view in self._views for key in view.clusters.all_keys()),
+            self._wake,
+            period=period,
+            clock=clock,
         )
         self._supervisor = tasks.Supervisor(clock=clock, random=random, metrics=metrics)
 
     async def run(self) -> None:
-        """Work until drained."""
+        """Sync until drained."""
         async with self._supervisor as supervisor:
-            supervisor.start(f"{self._mode.name}: clusters", self._views.run)
-            supervisor.start(f"{self._mode.name}: audit", self._audit.run)
+            supervisor.start("views", self._views.run, mode=self._mode.name)
+            supervisor.start("audit", self._audit.run, mode=self._mode.name)
             try:
                 await self._controller.run()
             finally:
                 await self._applier.close()
 
     def drain(self) -> None:
-        """Begin nothing new; `run` returns when what is in hand is done."""
+        """Start nothing new; `run` returns when reconciles in progress are done."""
         self._controller.drain()
 
     async def _reconcile(self, key: Key) -> controller.Outcome:
         view = self._views.get(key.cluster)
         if view is None:
             return controller.Done()
-        pair = view.snapshot(key)
-        todo = decision.decide(pair, self._mode)
-        view.settle(pair, unsettled=frozenset(a.cluster for a in todo.actions if not isinstance(a, plan.Wait)))
-        with view.coming(key.resource, [made.cluster for made in todo.actions if isinstance(made, plan.Create)]):
-            view.let_in(key.resource)
-            if not todo.actions:
-                return controller.Done()
-            self._note(view, key, todo)
-            problems = [_retold(one, view) for one in await self._applier.apply(todo, pair, view)]
-        self._make_room(todo, problems)
-        if not problems:
-            return controller.Done()
-        view.let_in(key.resource)  # who should have taken the room did not
-        if refused := tuple(self._refused(pair, problems)):
-            await self._applier.apply(plan.Plan(refused), pair, view)
-        return self._outcome(key, problems)
+        snapshot = view.snapshot(key)
+        todo = decision.decide(snapshot.pair, self._mode)
+        with view.decided(snapshot, todo):
+            self._report(view, key, todo)
+            problems = await self._applied(todo, snapshot.pair, view)
+        if problems:
+            view.wake_pending(key.resource)  # what should have used the room did not
+            await self._applied(plan.Plan(tuple(self._refusals(snapshot.pair, problems))), snapshot.pair, view)
+            return self._outcome(key, problems)
+        self._notify_room(todo)
+        return controller.Done()
 
-    def _note(self, view: View, key: Key, todo: plan.Plan) -> None:
-        """What no write follows from: what is refused is told, what is waited for wakes the key."""
+    async def _applied(self, todo: plan.Plan, decided: Pair, view: UpperView) -> list[applier.Problem]:
+        """Apply a plan; messages of lower clusters come back in the words of the upper one."""
+        if not todo.actions:
+            return []
+        return [_translated(one, view) for one in await self._applier.apply(todo, decided, view)]
+
+    def _report(self, view: UpperView, key: Key, todo: plan.Plan) -> None:
+        """Carry out the actions that write nothing: Events about refusals, and when to requeue the key."""
         for action in todo.actions:
             match action:
                 case plan.Refuse():
-                    self._views.tell(key, "Refused", action.reason)
-                    for name in view.references.names(key.resource, Place(key.namespace, key.name)):
-                        self._waiting.put(key, until=view.key(name))  # with it there, there may be no objection
+                    self._views.warn(key, "Refused", action.message)
+                    name = NamespacedName(key.namespace, key.name)
+                    for ref in view.placements.references.names(key.resource, name):
+                        self._waiting.put(key, until=view.clusters.key(ref))  # which may be why it is refused
                 case plan.Wait(until=Key() as until):
                     self._waiting.put(key, until=until)
                 case plan.Wait(seconds=seconds) if seconds:
                     self._queue.add_after(key, seconds)
 
-    def _refused(self, decided: Pair, problems: list[applier.Problem]) -> Iterator[plan.Patch]:
-        """What an upper object is told whose copy could not be made."""
+    def _refusals(self, decided: Pair, problems: list[applier.Problem]) -> Iterator[plan.Patch]:
+        """Patches of an upper object whose copy was refused by a lower cluster."""
         for problem in problems:
-            is_made = decided.lowers.get(problem.cluster) is not None or problem.cluster == decided.key.cluster
-            if isinstance(problem, applier.Refused) and isinstance(decided.upper, Object) and not is_made:
-                yield from decision.refused(decided.upper, problem.sentence, decided.key, self._mode)
+            exists = decided.lowers.get(problem.cluster) is not None or problem.cluster == decided.key.cluster
+            if isinstance(problem, applier.Refused) and isinstance(decided.upper, Object) and not exists:
+                yield from decision.refused(decided.upper, problem.message, decided.key, self._mode)
 
     def _outcome(self, key: Key, problems: list[applier.Problem]) -> controller.Outcome:
         for problem in problems:
             match problem:
                 case applier.Foreign():
-                    self._views.tell(key, "NameTaken", problem.sentence)
+                    self._views.warn(key, "NameTaken", problem.message)
                 case applier.Refused():
-                    self._views.tell(key, "Refused", problem.sentence)
+                    self._views.warn(key, "Refused", problem.message)
                     self._waiting.put(key, until=problem.room)
         if any(not isinstance(problem, applier.Away) for problem in problems):
-            raise Problematic("; ".join(problem.sentence for problem in problems))
-        return controller.After(max(AWAY, *(p.seconds for p in problems if isinstance(p, applier.Away))))
+            raise Incomplete("; ".join(problem.message for problem in problems))
+        return controller.After(max(RETRY, *(p.seconds for p in problems if isinstance(p, applier.Away))))
 
     def _ended(self, key: Key, problem: applier.Problem | None) -> None:
-        """A write that was left under way has ended: what it met is met again at the next look."""
+        """A write in the background has ended: reconcile its key again."""
         if isinstance(problem, applier.Away):
-            self._queue.add_after(key, max(AWAY, problem.seconds))
+            self._queue.add_after(key, max(RETRY, problem.seconds))
         else:
             self._wake(key)
 
-    def _make_room(self, todo: plan.Plan, problems: list[applier.Problem]) -> None:
-        """Where one more was accepted there may be room for others who were refused."""
-        if not problems:
-            for made in todo.actions:
-                if isinstance(made, plan.Create):
-                    self._waiting.come((made.cluster, made.obj.namespace), at_most=lowers.FEW)
+    def _notify_room(self, todo: plan.Plan) -> None:
+        """Requeue keys that were refused in a namespace where an object was accepted now."""
+        for made in todo.actions:
+            if isinstance(made, plan.Create):
+                self._waiting.notify(Room(made.cluster, made.obj.namespace), at_most=shared_lowers.FEW)
 
-    def _yielded(self, key: Key, cluster: str, sentence: str) -> None:
-        """Something else than was wanted stands below now, or above."""
+    def _replaced(self, key: Key, cluster: str, message: str) -> None:
+        """Report that a fallback was written instead of what a server refused."""
         view = self._views.get(key.cluster)
-        link = None if view is None else view.links.get(cluster)
-        told = sentence if link is None else self._mode.retold(sentence, link)
-        self._views.tell(key, "Taken", f"what was asked for cannot be had, so something else is used: {told}")
+        link = None if view is None else view.clusters.links.get(cluster)
+        shown = message if link is None else self._mode.upper_message(message, link)
+        self._views.warn(key, "Taken", f"another value is used, because the requested one was refused: {shown}")
 
     def _wake(self, key: Key) -> None:
-        """Have a key looked at, unless it is about no lower cluster: most objects of a big cluster are not ours."""
+        """Enqueue a key, unless it concerns no lower cluster: most objects of a large cluster are not synced."""
         view = self._views.get(key.cluster)
-        if view is not None and (view.upper.trouble or view.concerned(key)):
+        if view is not None and (view.clusters.upper.trouble or view.placements.concerned(key)):
             self._queue.add(key)
 
     def _lane(self, key: Key) -> Lane:
         view = self._views.get(key.cluster)
-        concerned = view.concerned(key) if view else ()
+        concerned = view.placements.concerned(key) if view else ()
         return Lane(key.cluster, concerned[0] if len(concerned) == 1 else SEVERAL)
 
     def _weight(self, lane: Hashable) -> float:
-        """A route's own; what goes along several has that of the heaviest."""
+        """The weight of the route; keys that concern several routes have the largest."""
         if not isinstance(lane, Lane) or (view := self._views.get(lane.upper)) is None:
             return 1.0
-        if (route := view.routes.get(lane.lower)) is not None:
+        if (route := view.clusters.routes.get(lane.lower)) is not None:
             return route.weight
-        return max((route.weight for route in view.routes.values()), default=1.0)
+        return max((route.weight for route in view.clusters.routes.values()), default=1.0)
 
 
-def _retold(problem: applier.Problem, view: View) -> applier.Problem:
-    """Sentences of a lower cluster as they are read above."""
-    link = view.links.get(problem.cluster)
-    return problem if link is None else replace(problem, sentence=view.mode.retold(problem.sentence, link))
+def _translated(problem: applier.Problem, view: UpperView) -> applier.Problem:
+    link = view.clusters.links.get(problem.cluster)
+    return problem if link is None else replace(problem, message=view.mode.upper_message(problem.message, link))
 
 
 def _shared(lane: Hashable) -> str:

@@ -10,13 +10,13 @@ from typing import Any
 
 import msgspec
 
-from hansa.kube import answers
-from hansa.kube.answers import Page
+from hansa.kube import decoding
+from hansa.kube.decoding import Page
 from hansa.kube.errors import Unreachable
+from hansa.kube.http.transport import Response
 from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
 from hansa.kube.server import Server
-from hansa.kube.transport import Response
 
 PAGE = 500  # objects; what client-go asks for
 
@@ -71,7 +71,7 @@ class Client(Server):
             },
         )
         with _readable():
-            return answers.parse_page(response.body, keep_managed_fields=self.keep_managed_fields)
+            return decoding.parse_page(response.body, keep_managed_fields=self.keep_managed_fields)
 
     async def pages(
         self, resource: Resource, *, namespace: str = "", labels: str = "", fields: str = "", limit: int = PAGE
@@ -231,7 +231,7 @@ class Client(Server):
 
     def _object(self, response: Response) -> Object:
         with _readable():
-            return answers.parse_object(response.body, keep_managed_fields=self.keep_managed_fields)
+            return decoding.parse_object(response.body, keep_managed_fields=self.keep_managed_fields)
 
 
 @contextlib.contextmanager

@@ -4,9 +4,9 @@ import contextlib
 from collections.abc import AsyncGenerator
 
 from hansa.kube.client import Client
-from hansa.kube.lines import Lines
+from hansa.kube.http.lines import Lines
+from hansa.kube.http.transport import Stream
 from hansa.kube.resources import PODS
-from hansa.kube.transport import Stream
 
 
 async def open_log(

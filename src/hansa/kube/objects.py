@@ -19,7 +19,7 @@ T = TypeVar("T")
 SHORT = 512  # characters of a label or an annotation that may well be found on many objects
 
 
-class Key(NamedTuple):
+class NamespacedName(NamedTuple):
     """What names an object among those of its resource; the namespace of a cluster-wide one is empty."""
 
     namespace: str
@@ -62,7 +62,7 @@ class Metadata(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defau
 
     def __repr__(self) -> str:
         # Annotations can hold a whole Secret (kubectl's last-applied-configuration), and reprs end up in logs.
-        return f"Metadata({Key(self.namespace, self.name)} @{self.resource_version})"
+        return f"Metadata({NamespacedName(self.namespace, self.name)} @{self.resource_version})"
 
     def settle(self, *, keep_managed_fields: bool) -> None:
         """The last step of reading: drop the managedFields, or copy them, since a view keeps the whole answer alive.
@@ -136,8 +136,8 @@ class Object(msgspec.Struct, frozen=True, gc=False):
         return self.metadata.namespace
 
     @property
-    def key(self) -> Key:
-        return Key(self.metadata.namespace, self.metadata.name)
+    def key(self) -> NamespacedName:
+        return NamespacedName(self.metadata.namespace, self.metadata.name)
 
     @property
     def uid(self) -> str:

@@ -10,10 +10,11 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from hansa.kube import errors, transport
+from hansa.kube import errors
 from hansa.kube.credentials import Credentials
-from hansa.kube.transport import Request, Response, Stream, Transport
-from hansa.kube.tunnel import Tunnel
+from hansa.kube.http import transport
+from hansa.kube.http.transport import Request, Response, Stream, Transport
+from hansa.kube.http.tunnel import Tunnel
 from hansa.runtime.clock import Clock, SystemClock
 
 DEADLINE = 30.0  # seconds for a request with all its waits; the API server gives up on most requests after 60

@@ -21,13 +21,13 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from hansa.kube import answers, errors
+from hansa.kube import decoding, errors
 from hansa.kube.client import Client
 from hansa.kube.errors import ApiError
-from hansa.kube.lines import Lines
+from hansa.kube.http.lines import Lines
+from hansa.kube.http.transport import Stream
 from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
-from hansa.kube.transport import Stream
 from hansa.runtime.backoff import Backoff
 from hansa.runtime.clock import Clock, SystemClock
 
@@ -198,7 +198,7 @@ class _Watcher:
         delay = self._patience.backoff.delay(self._failures, self._random)
         return max(delay, error.retry_after) if isinstance(error, errors.Throttled) else delay
 
-    async def _page(self, next_page: str) -> answers.Page:
+    async def _page(self, next_page: str) -> decoding.Page:
         return await self._client.list(
             self._resource, namespace=self._namespace, labels=self._labels, fields=self._fields, next=next_page
         )
@@ -228,7 +228,7 @@ class _Watcher:
 
     def _change(self, line: bytes) -> Change:
         try:
-            kind, obj = answers.parse_event(line, keep_managed_fields=self._client.keep_managed_fields)
+            kind, obj = decoding.parse_event(line, keep_managed_fields=self._client.keep_managed_fields)
         except msgspec.DecodeError as error:
             raise errors.Unreachable(f"cannot {self._doing}: the server sent something unreadable ({error})") from None
         if isinstance(obj, errors.Status):

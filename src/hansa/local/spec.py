@@ -1,15 +1,15 @@
-"""What a user asks of a local cluster, checked once where it enters. How it is met is the other modules' matter."""
+"""The specification of a local cluster, parsed and validated once. Creating the cluster is left to `fleet`."""
 
 import re
 from typing import Self
 
 import msgspec
 
-from hansa.kube import quantity
+from hansa.kube.language import quantity
 from hansa.local.machines import addresses
 from hansa.runtime.errors import HansaError
 
-# A label of DNS, short enough to be a part of the names of namespaces and interfaces.
+# A DNS label, short enough to be part of the names of network namespaces.
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,28}[a-z0-9])?")
 LABEL_KEY = re.compile(r"([a-z0-9.-]{1,253}/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 LABEL_VALUE = re.compile(r"([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?")
@@ -19,7 +19,7 @@ COMPONENTS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kw
 
 
 class InvalidSpec(HansaError):
-    """The user asked for something that cannot be."""
+    """The specification is not valid."""
 
 
 class Taint(msgspec.Struct, frozen=True):
@@ -31,7 +31,7 @@ class Taint(msgspec.Struct, frozen=True):
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read kubectl's form, key[=value]:effect."""
+        """Parse kubectl's form, key[=value]:effect."""
         match = re.fullmatch(r"([^=:]+)(?:=([^=:]*))?:([^=:]+)", text)
         if not match or not LABEL_KEY.fullmatch(match[1]) or not LABEL_VALUE.fullmatch(match[2] or ""):
             raise InvalidSpec(f'taint "{text}" is not of the form key=value:effect')
@@ -41,7 +41,7 @@ class Taint(msgspec.Struct, frozen=True):
 
 
 class NodeShape(msgspec.Struct, frozen=True):
-    """What each kwok node of a cluster looks like."""
+    """Capacity, labels and taints of each kwok node of a cluster."""
 
     cpu: str = "32"
     memory: str = "256Gi"
@@ -51,7 +51,7 @@ class NodeShape(msgspec.Struct, frozen=True):
 
 
 class ClusterSpec(msgspec.Struct, frozen=True):
-    """A cluster as it should be."""
+    """The wanted state of a cluster."""
 
     name: str
     nodes: int = 0
@@ -68,12 +68,12 @@ class ClusterSpec(msgspec.Struct, frozen=True):
 
     @property
     def is_networked(self) -> bool:
-        """Whether the cluster lives in network namespaces of its own, as real nodes need."""
+        """Whether the cluster has network namespaces of its own, as real nodes need."""
         return self.real_nodes > 0
 
 
 def label(text: str) -> tuple[str, str]:
-    """Read a node label, key=value."""
+    """Parse a node label, key=value."""
     key, sign, value = text.partition("=")
     if not sign or not LABEL_KEY.fullmatch(key) or not LABEL_VALUE.fullmatch(value):
         raise InvalidSpec(f'node label "{text}" is not of the form key=value')
@@ -81,7 +81,7 @@ def label(text: str) -> tuple[str, str]:
 
 
 def flag(text: str) -> tuple[str, str]:
-    """Read an extra flag of a component, COMPONENT=--flag[=value]."""
+    """Parse an extra flag of a component, COMPONENT=--flag[=value]."""
     component, sign, rest = text.partition("=")
     if component not in COMPONENTS:
         raise InvalidSpec(f'flag "{text}": "{component}" is none of {", ".join(COMPONENTS)}')
@@ -91,24 +91,24 @@ def flag(text: str) -> tuple[str, str]:
 
 
 def check_name(name: str) -> None:
-    """Refuse a cluster name that could not be a part of other names."""
+    """Refuse a name that cannot be part of node and namespace names."""
     if not NAME.fullmatch(name):
         raise InvalidSpec(
-            f'"{name}" cannot be a cluster\'s name: use up to 30 lower-case letters, digits and "-",'
-            " with a letter or digit at both ends"
+            f'"{name}" is not a valid cluster name: use up to 30 lower-case letters, digits and "-",'
+            " beginning and ending with a letter or digit"
         )
 
 
 def check(spec: ClusterSpec) -> None:
-    """Refuse what cannot be, with a sentence for the user."""
+    """Refuse invalid values; the error names the flag and the value."""
     check_name(spec.name)
     for what, number in (("--nodes", spec.nodes), ("--real-nodes", spec.real_nodes)):
         if number < 0:
-            raise InvalidSpec(f"{what} {number}: a number of nodes cannot be negative")
+            raise InvalidSpec(f"{what} {number}: must not be negative")
     if spec.real_nodes > len(addresses.NODES):
-        raise InvalidSpec(f"--real-nodes {spec.real_nodes}: a cluster can have {len(addresses.NODES)}")
+        raise InvalidSpec(f"--real-nodes {spec.real_nodes}: at most {len(addresses.NODES)} are possible")
     if spec.port is not None and not 0 < spec.port < 65536:
-        raise InvalidSpec(f"--port {spec.port}: a port is a number from 1 to 65535")
+        raise InvalidSpec(f"--port {spec.port}: must be from 1 to 65535")
     for what, text in (("cpu", spec.shape.cpu), ("memory", spec.shape.memory), ("pods", spec.shape.pods)):
         _check_quantity(what, text)
 
@@ -119,4 +119,4 @@ def _check_quantity(what: str, text: str) -> None:
     except HansaError as error:
         raise InvalidSpec(f"--node-{what}: {error}") from error
     if value < quantity.parse("0"):
-        raise InvalidSpec(f"--node-{what} {text}: a node cannot have less than nothing")
+        raise InvalidSpec(f"--node-{what} {text}: must not be negative")

@@ -1,6 +1,6 @@
-"""The folder that remembers local clusters: what each should be, and the numbers that were given to it.
+"""The state folder of local clusters: the specification of each, its allocated slot and ports, and locks.
 
-What runs is not remembered here: the kernel knows (`process`). A cluster's folder goes last when it is removed.
+Running processes are not recorded here: `programs.process` finds them. The folder of a cluster is removed last.
 """
 
 import contextlib
@@ -13,35 +13,32 @@ from pathlib import Path
 
 import msgspec
 
-from hansa.local import files
 from hansa.local.spec import ClusterSpec
+from hansa.programs import files
+from hansa.programs.files import UnusableState
 from hansa.runtime.errors import HansaError
 
 LOCK_SECONDS = 300.0
-# The longest path that a Unix socket can have, less what stands below the state folder.
+# The longest path of a Unix socket, less the part below the state folder.
 LONGEST_ROOT = 107 - len("/etcd/client.sock")
 
 
 class UnknownCluster(HansaError):
-    """No cluster of that name is there."""
-
-
-class UnusableState(HansaError):
-    """The state folder cannot be used."""
+    """No cluster has that name."""
 
 
 class Record(msgspec.Struct, frozen=True):
-    """A cluster as it should be, with what was allotted to it. `is_leaving` marks a removal that has begun."""
+    """The specification of a cluster and its allocations. `is_deleting` is set when its deletion has begun."""
 
     spec: ClusterSpec
     slot: int
     ports: dict[str, int]
-    is_leaving: bool = False
+    is_deleting: bool = msgspec.field(default=False, name="is_leaving")
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A state folder. Two of them never meet."""
+    """A state folder. Clusters of different state folders are independent."""
 
     root: Path
 
@@ -51,40 +48,40 @@ class State:
         return self.root / "etcd"
 
     def folder(self, name: str) -> Path:
-        """Where everything about one cluster lies."""
+        """The folder of one cluster."""
         return self.root / "clusters" / name
 
     def records(self) -> list[Record]:
-        """All clusters, by name."""
+        """The records of all clusters, sorted by name."""
         return [self._read(path) for path in sorted(self.root.glob("clusters/*/cluster.json"))]
 
     def find(self, name: str) -> Record | None:
-        """The cluster of that name, if it is known."""
+        """The record of the cluster, if it exists."""
         path = self.folder(name) / "cluster.json"
         return self._read(path) if path.exists() else None
 
     def get(self, name: str) -> Record:
-        """The cluster of that name."""
+        """The record of the cluster; raises UnknownCluster if it does not exist."""
         if (record := self.find(name)) is not None:
             return record
         known = ", ".join(r.spec.name for r in self.records()) or "none"
         raise UnknownCluster(f'there is no local cluster "{name}" (known: {known})')
 
     def save(self, record: Record) -> None:
-        """Remember a cluster."""
+        """Write the record of a cluster."""
         path = self.folder(record.spec.name) / "cluster.json"
         files.write(path, msgspec.json.format(msgspec.json.encode(record), indent=2))
 
     def lock(self) -> AbstractAsyncContextManager[None]:
-        """Held while numbers are allotted and while the shared etcd is started or ended."""
+        """Held while slots and ports are allocated and while the shared etcd is started or stopped."""
         return files.lock(self.root / "lock", deadline=LOCK_SECONDS)
 
     def cluster_lock(self, name: str) -> AbstractAsyncContextManager[None]:
-        """Held while one cluster is brought up or down."""
+        """Held while one cluster is started or deleted."""
         return files.lock(self.root / "locks" / name, deadline=LOCK_SECONDS)
 
-    def vanish(self, name: str) -> None:
-        """Remove a cluster's lock, and the folder itself if nobody is about to use it; the caller holds both locks."""
+    def remove_locks(self, name: str) -> None:
+        """Remove the lock of a cluster, and the state folder if it is empty then; the caller holds both locks."""
         with contextlib.suppress(OSError):
             (self.root / "locks" / name).unlink()
             (self.root / "locks").rmdir()
@@ -97,17 +94,17 @@ class State:
             return msgspec.json.decode(path.read_bytes(), type=Record)
         except (msgspec.DecodeError, OSError) as error:
             raise UnusableState(
-                f"cannot read {path} ({error}); if it cannot be mended, end its processes"
-                f' with "hansa local down {path.parent.name}"'
+                f"cannot read {path}: {error}; repair the file,"
+                f' or delete the cluster with "hansa local down {path.parent.name}"'
             ) from error
 
 
 def open_state(root: Path | None = None, env: Mapping[str, str] = os.environ) -> State:
-    """The state folder that the user named, or the usual one; it is made when something is written."""
+    """The given state folder or the default one; it is created on the first write."""
     root = (root or _default_root(env)).absolute()
     if len(os.fsencode(root)) > LONGEST_ROOT:
         raise UnusableState(
-            f"the state folder {root} has too long a path: sockets in it allow {LONGEST_ROOT} characters"
+            f"the path of state folder {root} is too long: Unix sockets in it allow {LONGEST_ROOT} characters"
         )
     try:
         owner = root.stat().st_uid
@@ -118,7 +115,7 @@ def open_state(root: Path | None = None, env: Mapping[str, str] = os.environ) ->
     if not root.is_dir():
         raise UnusableState(f"the state folder {root} is not a folder")
     if owner != os.getuid():
-        raise UnusableState(f"the state folder {root} belongs to {_user_name(owner)}; name another one with --state")
+        raise UnusableState(f"the state folder {root} belongs to {_user_name(owner)}; choose another with --state")
     return State(root)
 
 

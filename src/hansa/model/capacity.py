@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
-from hansa.kube import objects, quantity, tolerations
+from hansa.kube import objects
+from hansa.kube.language import quantity, tolerations
 from hansa.model import requests
 from hansa.model.requests import Amounts
 
@@ -100,7 +101,7 @@ class Capacity:
     ) -> None:
         self._is_ours, self._consent, self._label_keys = is_ours, consent, tuple(label_keys)
         self._sites: dict[str, _Site] = {}
-        self._claims: dict[objects.Key, tuple[requests.Claim, bool]] = {}
+        self._claims: dict[objects.NamespacedName, tuple[requests.Claim, bool]] = {}
         self._capacity: Amounts = {}
         self._free: Amounts = {}
 
@@ -116,7 +117,7 @@ class Capacity:
         self._forget_if_empty(name)
         return is_changed
 
-    def pod(self, key: objects.Key, pod: objects.Object | None) -> bool:
+    def pod(self, key: objects.NamespacedName, pod: objects.Object | None) -> bool:
         """A pod is so now, or gone. The answer is whether anything changed by it."""
         old = self._claims.get(key)
         claim = None if pod is None else requests.claim(pod)

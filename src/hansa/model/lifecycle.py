@@ -1,4 +1,4 @@
-"""How the lives of an upper object and of its lower ones depend on each other, kind by kind."""
+"""How the lives of an upper object and of its lower ones depend on each other, by kind."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,49 +14,50 @@ def _never(_obj: Object) -> bool:
     return False
 
 
-def _no_name(_name: str) -> bool:
-    return False
-
-
-def _silently(_upper: Object) -> Mapping[str, Any]:
+def _no_status(_upper: Object) -> Mapping[str, Any]:
     return {}
 
 
-def _its_own(_upper: Object | None) -> int | None:
+def _server_default(_upper: Object | None) -> int | None:
     return None
 
 
 @dataclass(frozen=True, slots=True)
 class Lifecycle:
-    """How the lives of one kind hang together. Without a word it is a copy: made, kept alike, removed."""
+    """The lifecycle of one kind. The default is that of a copy: created, kept equal, deleted with its upper object."""
 
-    # Two lower objects of one upper one must never be: the next is made when the one before is gone.
-    lives_once: bool = False
-    # The upper object ends when its lower one does, so that whoever made it makes another.
+    # There is at most one running lower object: the next one is created when the one before is gone.
+    runs_once: bool = False
+    # The upper object is deleted when its lower one is, so that its owner creates another.
     ends_with_lower: bool = False
-    # The upper object, once placed, leaves when we say that its lower ones are gone: we are its kubelet.
-    releases: bool = False
-    # The lower object outlives those who use it; it goes with the upper one only.
-    stays: bool = False
-    # The lower object goes when the upper one is gone, not while it leaves: what is in it has to end before.
-    leaves_last: bool = False
-    # The lower object stays so many seconds after nobody needs it any more: it is often needed again.
-    lingers: float = 0.0
-    # Somebody else's object of the same name serves as well, if it has such a name: it is not told as a conflict.
-    shares_name: Callable[[str], bool] = _no_name
-    # It did what it was made for and never lives again, on either side.
+    # The upper object's deletion is completed by us when its lower ones are gone: we are its kubelet.
+    completes_deletion: bool = False
+    # A finalizer of the upper object: added before its first copy, removed when no copy is left.
+    finalizer: str = ""
+    # The lower object stays when the objects that use it are gone, until the upper one is deleted.
+    outlives_users: bool = False
+    # The lower object is deleted when the upper one is gone, not while that is being deleted: its content ends first.
+    deleted_last: bool = False
+    # Seconds for which a lower object stays after it is no longer placed: it is often placed there again.
+    retention: float = 0.0
+    # Names under which an object that is not ours serves as well; None if there are none.
+    shares_name: Callable[[str], bool] | None = None
+    # It has ended for good and never runs again, on either side.
     is_finished: Callable[[Object], bool] = _never
-    # The upper object tells that its lower one has lived.
-    was_below: Callable[[Object], bool] = _never
-    # What an upper object that leaves is told when nothing of it is left below: a patch of its status, once.
-    farewell: Callable[[Object], Mapping[str, Any]] = _silently
-    # How many seconds a lower object has to end, from its upper one (None: it is gone); None leaves it to the server.
-    grace: Callable[[Object | None], int | None] = _its_own
+    # The upper object's status says that its lower one has run.
+    has_run: Callable[[Object], bool] = _never
+    # A last patch of the status of an upper object that is being deleted, when nothing of it is left below.
+    final_status: Callable[[Object], Mapping[str, Any]] = _no_status
+    # The deletion grace period of a lower object, by its upper one (None: that is gone); None is the server's default.
+    grace: Callable[[Object | None], int | None] = _server_default
 
-    @property
-    def may_share(self) -> bool:
-        """Whether objects that are not ours matter."""
-        return self.shares_name is not _no_name
+    def may_share(self, name: str) -> bool:
+        """Whether an object of this name that is not ours serves as well."""
+        return self.shares_name is not None and self.shares_name(name)
+
+    def other_finalizers(self, upper: Object) -> tuple[str, ...]:
+        """The finalizers of an upper object that are not ours."""
+        return tuple(one for one in upper.metadata.finalizers if one != self.finalizer)
 
 
 class _PodStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
@@ -65,37 +66,37 @@ class _PodStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
 
 def is_finished_pod(pod: Object) -> bool:
-    """Its containers have ended for good."""
+    """Whether a pod's containers have ended for good."""
     return pod.decode("status", _PodStatus).phase in {"Succeeded", "Failed"}
 
 
-def was_pod_below(pod: Object) -> bool:
-    """A kubelet below had taken it. The annotation may come from a manifest that was copied from a pod, a start not."""
+def has_pod_run(pod: Object) -> bool:
+    """Whether a lower kubelet started it. A manifest copied from a pod may have the annotation, but no startTime."""
     return keys.LOWER_UID in pod.annotations and pod.decode("status", _PodStatus).start_time is not None
 
 
-def farewell_to_pod(pod: Object) -> Mapping[str, Any]:
-    """Its end, for those who hold it by a finalizer: a Job that counts failed pods would wait for ever for a phase."""
+def final_pod_status(pod: Object) -> Mapping[str, Any]:
+    """The phase Failed, for owners that hold a pod by a finalizer: a Job that counts failed pods waits for a phase."""
     if not pod.metadata.finalizers or is_finished_pod(pod):
         return {}
     return {"status": {"phase": "Failed", "reason": "Deleted", "message": "The pod was deleted and has ended."}}
 
 
-def grace_of_pod(upper: Object | None) -> int | None:
-    """As long as the upper pod has. One that is gone while we had not released it was taken away by force."""
+def pod_grace(upper: Object | None) -> int | None:
+    """The grace period of the upper pod. One that is gone before we completed its deletion was force-deleted."""
     return 0 if upper is None else upper.metadata.deletion_grace_period_seconds
 
 
 COPY = Lifecycle()
 SHARED_COPY = Lifecycle(shares_name=lambda _: True)
-DATA = Lifecycle(stays=True)
-NAMESPACE = Lifecycle(leaves_last=True)
+DATA = Lifecycle(outlives_users=True)
+NAMESPACE = Lifecycle(deleted_last=True)
 POD = Lifecycle(
-    lives_once=True,
+    runs_once=True,
     ends_with_lower=True,
-    releases=True,
+    completes_deletion=True,
     is_finished=is_finished_pod,
-    was_below=was_pod_below,
-    farewell=farewell_to_pod,
-    grace=grace_of_pod,
+    has_run=has_pod_run,
+    final_status=final_pod_status,
+    grace=pod_grace,
 )

@@ -1,23 +1,32 @@
-"""A mode: the table of policies that turns the one engine into one system. It reads like the seed that it fulfils."""
+"""A mode: the table of policies that turns the engine into one system. It reads like the seed that it fulfils."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from msgspec import UNSET
 
-from hansa.kube.objects import Key as Place
-from hansa.kube.objects import Object
+from hansa.kube import resources
+from hansa.kube.objects import NamespacedName, Object
 from hansa.kube.resource import Resource
 from hansa.model import diff, stamp
 from hansa.model.lifecycle import COPY, Lifecycle
+from hansa.model.lookups import Reads
 from hansa.model.pair import Key, Link
-from hansa.model.placement import Facts, Intents, Named, Placement, nowhere
+from hansa.model.placement import Intents, Placement, PlacementContext, Referable
 from hansa.model.references import Reference
+from hansa.runtime import errors
+
+# The kinds that must be synced where pods get tokens of the upper API server.
+TOKEN_KINDS = (resources.PODS, resources.SECRETS, resources.SERVICE_ACCOUNTS)
+
+
+class InvalidMode(errors.HansaError):
+    """A mode's rules don't fit together."""
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PatchPart:
     """A merge patch of an object, or of a subresource of it."""
 
     patch: Mapping[str, Any]
@@ -25,156 +34,142 @@ class Part:
 
 
 Step = Callable[[Object, Link], Object]
-DownPatches = Callable[[Object, Object], Iterable[Part]]
-UpPatches = Callable[[Object, Object, Link], Iterable[Part]]
-Yields = Callable[[Mapping[str, Any], Iterable[str], Iterable[Object]], Mapping[str, Any] | None]
-
-
-def _nothing_up(_upper: Object, _lower: Object, _link: Link) -> Iterable[Part]:
-    return ()
+DownPatches = Callable[[Object, Object], Iterable[PatchPart]]
+UpPatches = Callable[[Object, Object, Link], Iterable[PatchPart]]
+Fallback = Callable[[Mapping[str, Any], Iterable[str], Iterable[Object]], Mapping[str, Any] | None]
 
 
 def patches_of(*fields: str) -> DownPatches:
-    """Labels, annotations and these top-level fields follow the upper object, in one patch."""
+    """Patches for labels, annotations and these top-level fields of a copy."""
 
-    def patches(lower: Object, wanted: Object) -> Iterable[Part]:
+    def patches(lower: Object, wanted: Object) -> Iterable[PatchPart]:
         patch = diff.metadata_patch(lower, wanted) | diff.fields_patch(lower, wanted, fields)
-        return [Part(patch)] if patch else []
+        return [PatchPart(patch)] if patch else []
 
     return patches
 
 
-def _no_objection(_upper: Object, _link: Link) -> str:
-    return ""
-
-
-def _insists(_spec: Mapping[str, Any], _refused: Iterable[str], _going: Iterable[Object]) -> None:
-    return None
-
-
-def _no_node(_lower: Object) -> str:
-    return ""
-
-
-def _no_word(_upper: Object, _sentence: str) -> Iterable[Part]:
-    return ()
-
-
-def _as_it_is(message: str, _link: Link) -> str:
-    return message
-
-
-def _same_name(node: str, _link: Link) -> str:
-    return node
-
-
-def _no_status(_obj: Object) -> None:
-    return None
-
-
-def _as_wanted(wanted: Object) -> Object:
-    return wanted
-
-
-def _metadata_only(lower: Object, wanted: Object) -> Iterable[Part]:
-    patch = diff.metadata_patch(lower, wanted)
-    return [Part(patch)] if patch else []
+_METADATA_ONLY: Final = patches_of()
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One kind of object: how it looks below, what follows, what comes back."""
+    """One kind of object: where it is placed, what its copy looks like, what is synced later, what is synced up.
+
+    An optional policy that is None is not there: without a placement the kind is only read.
+    """
 
     resource: Resource
-    down: tuple[Step, ...] = ()
-    # What of it can be there at once, when the rest can only be added later.
-    at_birth: Callable[[Object], Object] = _as_wanted
-    down_patches: DownPatches = _metadata_only
-    up_patches: UpPatches = _nothing_up
+    placement: Placement | None = None
     lifecycle: Lifecycle = COPY
-    # Where it should be.
-    placement: Placement = nowhere
-    # The label selector of the upper objects that are looked at; others are as if they were not there.
-    watched: str = ""
-    # Where it should be hangs on where its namespace should be.
-    goes_with_namespace: bool = False
-    # What it cannot do without: it is there wherever this object lives, and before it.
-    references: Callable[[Object], Iterable[Named]] = lambda _: ()
-    # Where what it refers to is needed, if that is not where it is placed itself.
+    # The label selector of the upper objects that are watched; others are treated as absent.
+    selector: str = ""
+
+    # The way down: the steps that make the desired copy, and how an existing copy is brought to it.
+    down: tuple[Step, ...] = ()
+    down_patches: DownPatches = _METADATA_ONLY
+    # The desired copy as it can be created, where the rest can only be added later.
+    on_create: Callable[[Object], Object] | None = None
+    # The part of the status that is synced down, read from both sides to see a difference.
+    status_down: Callable[[Object], Mapping[str, Any] | None] | None = None
+    # The spec to ask for instead of one of which a server refused these fields, or None if there is no other. Copies
+    # that are about to be deleted hold what is free soon.
+    fallback: Fallback | None = None
+
+    # The way up.
+    up_patches: UpPatches | None = None
+    # Every lower object adds to the upper one's status; otherwise the first one is the source of all of it.
+    merges_statuses: bool = False
+    # The node of a lower pod: the upper pod is bound to the upper node that represents it.
+    bound_node: Callable[[Object], str] | None = None
+
+    # What the object depends on.
+    # The objects that must be wherever this one is, and before it.
+    references: Callable[[Object], Iterable[Referable]] = lambda _: ()
+    # Where these are needed, if that is not where the object itself is placed.
     needed_at: Placement | None = None
-    # What its copies say besides what it says itself, by its key: it is looked at again when one of those changes, and
-    # comes after them. One without a name stands for all of its kind in that namespace.
-    made_of: Callable[[Key], Iterable[Reference]] = lambda _: ()
-    # Whose users its placement asks for: it is looked at again when they change.
-    follows: Callable[[Object], Iterable[Named]] = lambda _: ()
-    # A sentence why this upper object may not travel. What travelled before stays as it is.
-    check: Callable[[Object, Link], str] = _no_objection
-    # What is asked for instead of a spec of which a server refused these fields; None if nothing else will do.
-    # Copies that are about to go hold what is free soon.
-    yields: Yields = _insists
-    # What an upper object is told when it, or its copy, was refused; an Event says so in any case.
-    refused: Callable[[Object, str], Iterable[Part]] = _no_word
-    # What an upper object is told when nothing of it is left in a lower cluster where it was before (Grade.PAST).
-    handed_over: Callable[[Object, str], Iterable[Part]] = _no_word
-    # The node that a lower pod runs on: its upper pod, if it has none, is bound to the upper node of that name.
-    binds: Callable[[Object], str] = _no_node
-    # Every lower object tells its part, where otherwise one of several speaks for all.
-    all_tell: bool = False
-    # The upper cluster of a lower object that still waits in a queue which all share there, such as the scheduler's:
-    # a few of each are let in at once, so that the many of one hold up no other.
-    queues: Callable[[Object], tuple[str, ...]] | None = None
-    # What of its status goes down: what nobody below would fill in. Asked of both sides, to see a difference.
-    status_down: Callable[[Object], Mapping[str, Any] | None] = _no_status
+    # The objects that a copy is computed from, by its key: it is reconciled when one of them changes, and created after
+    # them. One without a name means all of its kind in that namespace.
+    computed_from: Callable[[Key], Iterable[Reference]] = lambda _: ()
+    # The objects whose users decide where this one is placed: it is placed again when these users change.
+    placed_with: Callable[[Object], Iterable[Referable]] = lambda _: ()
+    # What the steps, the check and the way up read beside the pair.
+    reads: Reads | None = None
+    # The placement depends on that of the object's namespace.
+    follows_namespace: bool = False
+
+    # Refusals.
+    # Why an upper object is not synced, as a message; empty if it may be. An existing copy stays as it is.
+    check: Callable[[Object, Link], str] | None = None
+    # Patches of an upper object whose copy was refused, in addition to the Event.
+    on_refused: Callable[[Object, str], Iterable[PatchPart]] | None = None
+    # Patches of an upper object when nothing of it is left in a cluster where it was before (Grade.PAST).
+    on_moved: Callable[[Object, str], Iterable[PatchPart]] | None = None
+    # The upper cluster of a lower object that waits in a queue which all upper clusters share, such as the lower
+    # scheduler's: each upper cluster has only a few objects in it at once.
+    pending_of: Callable[[Object], tuple[str, ...]] | None = None
 
     @property
-    def travels(self) -> bool:
-        """Whether there can be copies of it."""
-        return self.placement is not nowhere
+    def is_synced(self) -> bool:
+        """Whether lower objects of this kind are watched and may be written."""
+        return self.placement is not None
 
-    @property
-    def carries_status(self) -> bool:
-        """Whether anything of its status goes down."""
-        return self.status_down is not _no_status
+    def placed(self, upper: Object, key: Key, context: PlacementContext) -> Intents:
+        """Where an upper object is placed."""
+        return {} if self.placement is None else self.placement(upper, key, context)
 
-    @property
-    def tells(self) -> bool:
-        """Whether anything of it comes back."""
-        return self.up_patches is not _nothing_up
+    def needs(self, upper: Object, key: Key, context: PlacementContext) -> Intents:
+        """Where what an upper object refers to is needed, until it is finished."""
+        if self.lifecycle.is_finished(upper):
+            return {}
+        return self.placed(upper, key, context) if self.needed_at is None else self.needed_at(upper, key, context)
 
-    def needs(self, upper: Object, key: Key, facts: Facts) -> Intents:
-        """Where what this object refers to is needed, until it is finished."""
-        return {} if self.lifecycle.is_finished(upper) else (self.needed_at or self.placement)(upper, key, facts)
+    def refusal(self, upper: Object, link: Link) -> str:
+        """Why an upper object is not synced; empty if it may be."""
+        return "" if self.check is None else self.check(upper, link)
 
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """All policies of one system. What it cannot say here, it does not do."""
+    """All policies of one system, checked when it is made."""
 
     name: str
     rules: Mapping[Resource, Rule]
-    # The lower name of an upper object; the way back is told by the mark alone.
-    lower_place: Callable[[Key, Link], Place] = lambda key, _link: Place(key.namespace, key.name)
-    # Many upper clusters have copies in the same lower one: these are watched once for all of them.
+    # The namespace and name of a copy, by the key and uid of its upper object (an empty uid: that is gone). The stamp
+    # names the upper object, so the way back needs no inverse.
+    lower_name: Callable[[Key, str, Link], NamespacedName] = lambda key, _uid, _link: NamespacedName(
+        key.namespace, key.name
+    )
+    # Several upper clusters have copies in the same lower one, which is watched once for all of them.
     shares_lowers: bool = False
-    # Whether lower Events about kinds that tell something are told on their upper objects …
-    echoes: bool = True
-    # … and how their messages read there.
-    retold: Callable[[str, Link], str] = _as_it_is
-    # The upper node that stands for a lower one, by their names.
-    upper_node: Callable[[str, Link], str] = _same_name
+    # Pods get tokens of the upper API server, in Secrets.
+    mints_tokens: bool = False
+    # A namespace that an object needs in a lower cluster is created there, where namespaces are not synced.
+    creates_namespaces: bool = False
+    # Lower Events about kinds with a way up are mirrored on the upper objects …
+    mirrors_events: bool = True
+    # … with the messages of lower clusters in the words of the upper one.
+    upper_message: Callable[[str, Link], str] = lambda message, _link: message
+    # The upper node that represents a lower one, by name.
+    upper_node: Callable[[str, Link], str] = lambda node, _link: node
+
+    def __post_init__(self) -> None:
+        """Refuse a table with a rule that refers to a kind without one."""
+        if defects := list(self._defects()):
+            raise InvalidMode(f"mode {self.name}: {'; '.join(defects)}")
 
     def desired(self, upper: Object, key: Key, link: Link) -> Object:
-        """The lower object as it should be: every step of the way down, the lower name, then the mark.
+        """The desired copy: every step of the way down, the lower name, then the stamp.
 
-        Steps see the upper object whole, with the namespace, uid and owners that it has above.
+        Steps see the upper object whole, with its namespace, uid and owners.
         """
-        rule, place = self.rules[key.resource], self.lower_place(key, link)
+        rule, name = self.rules[key.resource], self.lower_name(key, upper.uid, link)
         lower = upper
         for step in rule.down:
             lower = step(lower, link)
         lower = lower.with_metadata(
-            name=place.name,
-            namespace=place.namespace,
+            name=name.name,
+            namespace=name.namespace,
             generate_name="",
             uid="",
             resource_version="",
@@ -185,5 +180,19 @@ class Mode:
             owner_references=(),
             finalizers=(),
             managed_fields=UNSET,
-        ).with_fields(status=rule.status_down(lower))
+        ).with_fields(status=None if rule.status_down is None else rule.status_down(lower))
         return stamp.put(lower, stamp.Origin(link.upper_id, upper.uid, upper.namespace, upper.name, link.nodes))
+
+    def _defects(self) -> Iterator[str]:
+        for resource, rule in self.rules.items():
+            if rule.resource != resource:
+                yield f"the rule of {resource} is for {rule.resource}"
+            needed = frozenset() if rule.reads is None else rule.reads.kinds
+            needed |= {resources.NAMESPACES} if rule.follows_namespace else set()
+            needed |= {resources.NODES} if rule.bound_node is not None else set()
+            yield from (f"{resource} needs a rule for {one}" for one in sorted(needed - self.rules.keys(), key=str))
+        if self.mints_tokens:
+            unsynced = (one for one in TOKEN_KINDS if one not in self.rules or not self.rules[one].is_synced)
+            yield from (f"tokens need {one} to be synced" for one in unsynced)
+        if self.creates_namespaces and resources.NAMESPACES in self.rules:
+            yield "namespaces are both synced and created on demand"

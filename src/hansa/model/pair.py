@@ -1,14 +1,19 @@
-"""What is known of one upper object and of its lower objects, at one moment. The only input of a decision."""
+"""One upper object and its lower objects at one moment: the only input of a decision.
 
-from collections.abc import Iterable, Mapping
+Pairs are made by the engine's snapshots. Whatever a decision or a translation step reads is in here.
+"""
+
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, TypeVar
 
-from hansa.kube.objects import Key as Place
 from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
 from hansa.model import keys
+from hansa.model.lookups import NO_LOOKUPS, Lookups
+
+S = TypeVar("S")
 
 
 class Key(NamedTuple):
@@ -25,7 +30,7 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A side that cannot be seen now. It is not absent: all that is known is what was `last` seen there."""
+    """A side that cannot be read now. It is not absent: `last` is what was read there last."""
 
     reason: str
     last: Object | None = None
@@ -35,85 +40,69 @@ Side = Object | None | Unknown
 
 
 class Grade(IntEnum):
-    """How much an upper object wants to be in a cluster."""
+    """How an upper object is placed in a cluster."""
 
-    PAST = 0  # it was there before: a copy may be left, which has to go before the chosen one comes
-    CANDIDATE = 1  # a copy may be tried there, beside others
-    CHOSEN = 2  # it is there that it lives
-
-
-class Around(Protocol):
-    """What else is known along a link, for steps that need more than the object itself. It reads caches only."""
-
-    def upper(self, resource: Resource, place: Place) -> Object | None:
-        """The upper object in this place, as far as it is known."""
-
-    def lower(self, resource: Resource, place: Place) -> Object | None:
-        """The copy of the upper object in this place, in the link's lower cluster."""
-
-    def uppers(self, resource: Resource, namespace: str) -> Iterable[Object]:
-        """The upper objects of one kind in a namespace; cluster-wide ones are in \"\"."""
-
-
-class _Nothing:
-    """Nothing is known around."""
-
-    def upper(self, _resource: Resource, _place: Place) -> Object | None:
-        return None
-
-    def lower(self, _resource: Resource, _place: Place) -> Object | None:
-        return None
-
-    def uppers(self, _resource: Resource, _namespace: str) -> Iterable[Object]:
-        return ()
-
-
-NOTHING_AROUND: Around = _Nothing()
+    PAST = 0  # it was there before; its copy must be deleted before one is created elsewhere
+    CANDIDATE = 1  # a copy is tried there, beside other candidates
+    CHOSEN = 2  # it runs there
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One way from an upper cluster to a lower one. `upper_id` never changes; the others are our names for the two."""
+    """The way of an object from an upper cluster to a lower one. `upper_id` never changes, the names are ours.
+
+    In a pair, a link also has the grade with which the object is placed there, and the objects that its rule reads.
+    """
 
     upper: str
     upper_id: str
     lower: str
-    settings: Any = None  # what the mode's own steps need to know; its type is the mode's
-    nodes: frozenset[str] = frozenset()  # the virtual nodes that stand for the lower cluster on this way
-    around: Around = field(default=NOTHING_AROUND, compare=False, repr=False)
+    settings: object = None  # what the mode's steps need; `settings_as` checks its type
+    nodes: frozenset[str] = frozenset()  # the virtual nodes that represent the lower cluster
+    grade: Grade = Grade.CHOSEN
+    lookups: Lookups = field(default=NO_LOOKUPS, repr=False, hash=False)
+
+    def settings_as(self, kind: type[S]) -> S:
+        """The settings, which must be of this type."""
+        if not isinstance(self.settings, kind):
+            has = type(self.settings).__name__
+            raise TypeError(f"link {self.upper} to {self.lower} has settings of type {has}, not {kind.__name__}")
+        return self.settings
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """One upper object, where it should be, and what is there.
-
-    `links` leads to every lower cluster that can be meant; `lowers` has an entry for each that an intent names and for
-    each that has an object of that name. `waits_for` tells what must be in a cluster before this object, in words.
-    `lacks` tells what is not there above and must be, in words; it is told after `patience` seconds, as it often comes.
-    `in_use` names the clusters where others read the copy, which then outlives the upper object: its name stays ours.
-    `lingers` tells for how many seconds a copy that is not needed any more may stay in a cluster yet.
-    `settled` names the clusters whose object was found to follow the upper one and did not change since, nor did that
-    (compare `content` of both): what it should look like is not computed again.
-    """
+    """An upper object, where it is placed, and its lower objects. Equal pairs get equal plans."""
 
     key: Key
     upper: Side
+    # The links to all clusters that `lowers` names.
     links: Mapping[str, Link] = field(default_factory=dict)
+    # An entry for each cluster where the object is placed, and for each that has an object of its lower name.
     lowers: Mapping[str, Side] = field(default_factory=dict)
     intents: Mapping[str, Grade] | Unknown = field(default_factory=dict)
-    waits_for: Mapping[str, str] = field(default_factory=dict)
-    lacks: str = ""
+    # Why a copy can't be created in a cluster yet.
+    blocked: Mapping[str, str] = field(default_factory=dict)
+    # An upper object that must exist first and does not, as a message. It is reported after `patience` seconds:
+    # objects of one manifest are created within moments.
+    missing: str = ""
     patience: float = 0.0
+    # Clusters where other objects read the copy: it then outlives its upper object.
     in_use: frozenset[str] = frozenset()
-    lingers: Mapping[str, float] = field(default_factory=dict)
-    settled: frozenset[str] = frozenset()
+    # Clusters where a copy that is no longer placed is retained, and for how many seconds yet.
+    retained: Mapping[str, float] = field(default_factory=dict)
+    # Clusters whose copy was up to date before and where neither side changed since (compare `content`): the desired
+    # copy is not computed again.
+    in_sync: frozenset[str] = frozenset()
+    # Further copies, of former upper objects of this name, where the lower name depends on the uid.
+    leftovers: Mapping[str, tuple[Object, ...]] = field(default_factory=dict)
 
 
 def content(obj: Object) -> int:
-    """A number that stays the same while nothing but the status changes: what the way down reads and writes."""
+    """A hash of what the way down reads and writes: all but the status."""
     if not obj.raw("status"):
         return hash((obj.uid, obj.version))
     annotations = dict(obj.annotations)
-    annotations.pop(keys.LOWER_UID, None)  # it comes with the status
+    annotations.pop(keys.LOWER_UID, None)  # written together with the status
     described = tuple(obj.labels.items()), tuple(annotations.items())
     return hash((obj.uid, obj.metadata.generation, obj.is_leaving, described, obj.raw("spec")))

@@ -1,6 +1,6 @@
-"""Where an upper object should be: policies, pure functions of the object and of facts that the engine keeps.
+"""Placement policies: where an upper object should be, as pure functions of the object and of a context.
 
-No policy schedules: each reads a decision that stands on an object already, or follows who uses the object.
+No policy schedules: each reads a decision that is on an object already, or follows the users of the object.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -9,14 +9,13 @@ from typing import Protocol
 
 import msgspec
 
-from hansa.kube.objects import Key as Place
-from hansa.kube.objects import Object
+from hansa.kube.objects import NamespacedName, Object
 from hansa.kube.resource import Resource
 from hansa.model import keys
 from hansa.model.pair import Grade, Key, Unknown
 
 
-class Named(Protocol):
+class Referable(Protocol):
     """Anything that names an upper object, such as a reference in a pod."""
 
     @property
@@ -28,61 +27,56 @@ class Named(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
-    """What policies may know besides the object itself, of one upper cluster at one moment."""
+class PlacementContext:
+    """What policies may read besides the object itself, of one upper cluster at one moment."""
 
-    # The lower clusters that this upper cluster is linked to, whether they can be reached or not.
+    # The lower clusters that this upper cluster is linked to, reachable or not.
     lowers: frozenset[str]
-    # The lower cluster that each virtual node of ours stands for.
+    # The lower cluster that each of our virtual nodes represents.
     cluster_of_node: Mapping[str, str]
-    # The lower clusters where something that refers to this upper object lives (`Rule.references`, `Rule.needs`).
-    users: Callable[[Resource, Place], frozenset[str] | Unknown]
-    # Where a namespace of this upper cluster should be, if namespaces travel.
+    # The lower clusters with objects that refer to this upper object (`Rule.references`, `Rule.needs`).
+    users: Callable[[Resource, NamespacedName], frozenset[str] | Unknown]
+    # Where a namespace of this upper cluster is placed, if namespaces are synced.
     of_namespace: Callable[[str], "Intents"] = lambda _: {}
 
 
 Intents = Mapping[str, Grade] | Unknown
-Placement = Callable[[Object, Key, Facts], Intents]
+Placement = Callable[[Object, Key, PlacementContext], Intents]
 
 
-def nowhere(_upper: Object, _key: Key, _facts: Facts) -> Intents:
-    """It stays above."""
+def only_read(_upper: Object, _key: Key, _context: PlacementContext) -> Intents:
+    """Nowhere: lower objects of the kind are watched, because other rules read them."""
     return {}
 
 
-def seen_below(_upper: Object, _key: Key, _facts: Facts) -> Intents:
-    """It stays above, and what lower clusters have of that name is watched."""
-    return {}
+def everywhere(_upper: Object, _key: Key, context: PlacementContext) -> Intents:
+    """In every lower cluster."""
+    return dict.fromkeys(context.lowers, Grade.CHOSEN)
 
 
-def everywhere(_upper: Object, _key: Key, facts: Facts) -> Intents:
-    """It is in every lower cluster."""
-    return dict.fromkeys(facts.lowers, Grade.CHOSEN)
-
-
-def by_node_name(upper: Object, _key: Key, facts: Facts) -> Intents:
-    """It lives in the lower cluster of the virtual node that it is bound to."""
-    cluster = facts.cluster_of_node.get(node_of(upper))
+def by_node_name(upper: Object, _key: Key, context: PlacementContext) -> Intents:
+    """In the lower cluster of the virtual node that the pod is bound to."""
+    cluster = context.cluster_of_node.get(node_of(upper))
     return {} if cluster is None else {cluster: Grade.CHOSEN}
 
 
 def node_of(pod: Object) -> str:
-    """The node that a pod is bound to, if it is."""
+    """The node that a pod is bound to; empty if it is not bound."""
     return pod.decode("spec", _Bound).node_name
 
 
-def with_users(_upper: Object, key: Key, facts: Facts) -> Intents:
-    """It is wherever something that refers to it lives."""
-    return _chosen(facts.users(key.resource, Place(key.namespace, key.name)))
+def with_users(_upper: Object, key: Key, context: PlacementContext) -> Intents:
+    """Wherever objects are that refer to it."""
+    return _chosen(context.users(key.resource, NamespacedName(key.namespace, key.name)))
 
 
-def with_users_of(names: Callable[[Object], Iterable[Named]]) -> Placement:
-    """It is wherever something lives that uses what it names: a grant follows those to whom it is given."""
+def with_users_of(names: Callable[[Object], Iterable[Referable]]) -> Placement:
+    """Wherever the objects that it names are used: a RoleBinding follows its service accounts."""
 
-    def policy(upper: Object, _key: Key, facts: Facts) -> Intents:
+    def policy(upper: Object, _key: Key, context: PlacementContext) -> Intents:
         everywhere: set[str] = set()
         for named in names(upper):
-            users = facts.users(named.resource, Place(named.namespace, named.name))
+            users = context.users(named.resource, NamespacedName(named.namespace, named.name))
             if isinstance(users, Unknown):
                 return users
             everywhere |= users
@@ -92,27 +86,27 @@ def with_users_of(names: Callable[[Object], Iterable[Named]]) -> Placement:
 
 
 def by_annotation(name: str, clusters: Callable[[str], Iterable[str]] = lambda text: (text,)) -> Placement:
-    """It lives where an annotation says, which somebody else writes; `clusters` reads it."""
+    """In the clusters of an annotation, which `clusters` parses."""
 
-    def policy(upper: Object, _key: Key, _facts: Facts) -> Intents:
+    def policy(upper: Object, _key: Key, _context: PlacementContext) -> Intents:
         text = upper.annotations.get(name)
         return dict.fromkeys(clusters(text), Grade.CHOSEN) if text else {}
 
     return policy
 
 
-def with_namespace(_upper: Object, key: Key, facts: Facts) -> Intents:
-    """It is wherever its namespace should be. The rule of such a kind goes with its namespace."""
-    return facts.of_namespace(key.namespace)
+def with_namespace(_upper: Object, key: Key, context: PlacementContext) -> Intents:
+    """Wherever its namespace is placed. The rule of such a kind sets `follows_namespace`."""
+    return context.of_namespace(key.namespace)
 
 
 def any_of(*policies: Placement) -> Placement:
-    """It is wherever one of the policies wants it."""
+    """Wherever one of the policies places it."""
 
-    def policy(upper: Object, key: Key, facts: Facts) -> Intents:
+    def policy(upper: Object, key: Key, context: PlacementContext) -> Intents:
         wanted: dict[str, Grade] = {}
         for one in policies:
-            intents = one(upper, key, facts)
+            intents = one(upper, key, context)
             if isinstance(intents, Unknown):
                 return intents
             wanted |= {cluster: max(grade, wanted.get(cluster, grade)) for cluster, grade in intents.items()}
@@ -121,23 +115,23 @@ def any_of(*policies: Placement) -> Placement:
     return policy
 
 
-def if_marked(upper_id: str, policy: Placement) -> Placement:
-    """As the policy says for copies that we made of objects of this upper cluster, and nowhere for all else."""
+def if_stamped(upper_id: str, policy: Placement) -> Placement:
+    """As the policy says for objects that are stamped as copies of this upper cluster's, nowhere for others."""
 
-    def narrowed(obj: Object, key: Key, facts: Facts) -> Intents:
-        return policy(obj, key, facts) if obj.labels.get(keys.UPPER) == upper_id else {}
+    def narrowed(obj: Object, key: Key, context: PlacementContext) -> Intents:
+        return policy(obj, key, context) if obj.labels.get(keys.UPPER) == upper_id else {}
 
     return narrowed
 
 
 def outside(is_left_out: Callable[[Key], bool], policy: Placement) -> Placement:
-    """As the policy says, but nowhere for what is left out by its name.
+    """As the policy says, but nowhere for keys that are left out.
 
-    What leaves stays placed: it has no copy then, and the pods of a virtual node can only be released by us.
+    An object that is being deleted stays placed: only we can complete the deletion of a pod on a virtual node.
     """
 
-    def narrowed(upper: Object, key: Key, facts: Facts) -> Intents:
-        return {} if is_left_out(key) and not upper.is_leaving else policy(upper, key, facts)
+    def narrowed(upper: Object, key: Key, context: PlacementContext) -> Intents:
+        return {} if is_left_out(key) and not upper.is_leaving else policy(upper, key, context)
 
     return narrowed
 

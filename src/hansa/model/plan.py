@@ -1,90 +1,116 @@
-"""A plan: what to write and what to tell so that an upper object and its lower ones agree. The engine writes it."""
+"""A plan: what to write and to report so that an upper object and its lower ones agree. The engine carries it out."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 from hansa.kube.objects import Object
 from hansa.model.pair import Key
 
 
+class Reason(StrEnum):
+    """Why something is written: a label of the metric hansa_writes_total."""
+
+    PLACED = "placed"  # the object is placed in this cluster
+    CHANGED = "changed"  # the upper object changed, or its copy did
+    STATUS = "status"  # the lower object's status, metadata or node, synced up
+    REFUSED = "refused"  # the copy was refused, by a restriction or by the lower cluster
+    NOT_PLACED = "not-placed"  # the object is no longer placed in this cluster, or is being deleted
+    FINISHED = "finished"  # the upper object is finished
+    FORMER = "former"  # a copy of a former object of the same name
+    LOST = "lost"  # the lower object was deleted by someone else
+    RELEASED = "released"  # nothing of the object is left below
+    HELD = "held"  # a finalizer must be there before the first copy
+
+
 @dataclass(frozen=True, slots=True)
 class Create:
-    """Make a lower object."""
+    """Create a lower object."""
 
     cluster: str
     obj: Object
-    reason: str
+    reason: Reason
 
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """Change fields of an object that is there; with a subresource, that part of it."""
+    """Patch an object, or a subresource of it."""
 
     cluster: str
     obj: Object
     patch: Mapping[str, Any]
-    reason: str
+    reason: Reason
     subresource: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Remove an object: this very one, by its uid."""
+    """Delete an object, by its uid."""
 
     cluster: str
     obj: Object
-    reason: str
+    reason: Reason
     grace: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Conflict:
-    """A lower object of that name belongs to somebody else. It is told, and never written."""
-
-    cluster: str
-    obj: Object
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
 class Bind:
-    """Tell an upper pod on which node it runs."""
+    """Bind an upper pod to a node."""
 
     cluster: str
     obj: Object
     node: str
-    reason: str
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True)
+class SetFinalizers:
+    """Replace the finalizers of an upper object, in exactly the version that was read."""
+
+    cluster: str
+    obj: Object
+    finalizers: tuple[str, ...]
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """A lower object of that name is not ours: an Event is recorded, nothing is written."""
+
+    cluster: str
+    obj: Object
+    message: str
 
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
-    """The upper object may not travel to this cluster. It is told, and nothing is written there."""
+    """The upper object is not synced to this cluster: an Event is recorded, nothing is written there."""
 
     cluster: str
-    reason: str
+    message: str
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Nothing can be done yet; what it waits for will wake it: that upper object's next change, or so many seconds."""
+    """Nothing can be done yet. The key is requeued after `seconds`, or when the upper object `until` changes."""
 
-    reason: str
+    message: str
     until: Key | None = None
     seconds: float = 0.0
 
 
-Write = Create | Patch | Delete | Bind
+Write = Create | Patch | Delete | Bind | SetFinalizers
 Action = Write | Conflict | Refuse | Wait
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to do. Actions on one cluster are in order; those on several clusters may be done side by side."""
+    """What to do. Actions on one cluster are in order; those on several clusters may be done concurrently."""
 
     actions: tuple[Action, ...] = ()
 
     @property
     def writes(self) -> tuple[Write, ...]:
-        """The actions that write to a server."""
-        return tuple(a for a in self.actions if isinstance(a, Create | Patch | Delete | Bind))
+        """The actions that write to an API server."""
+        return tuple(a for a in self.actions if isinstance(a, Create | Patch | Delete | Bind | SetFinalizers))

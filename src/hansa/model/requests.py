@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-from hansa.kube import objects, quantity
+from hansa.kube import objects
+from hansa.kube.language import quantity
 
 Amounts = dict[str, int]  # nano-units by resource; what is not there is nothing
 PODS = "pods"  # the resource of which every pod takes one

@@ -1,4 +1,4 @@
-"""The mark on every lower object that says which upper object it copies. What has no mark of ours is never touched."""
+"""The stamp on every lower object: which upper object it is a copy of. An object without our stamp is never written."""
 
 from collections.abc import Set
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class Origin:
     name: str
     nodes: frozenset[str] = frozenset()
 
-    def is_beside(self, nodes: frozenset[str]) -> bool:
+    def is_other_route(self, nodes: frozenset[str]) -> bool:
         """Whether another route than that of these nodes brought it."""
         return bool(self.nodes) and bool(nodes) and self.nodes.isdisjoint(nodes)
 

@@ -7,27 +7,33 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from hansa.kube import resources
-from hansa.kube.objects import Key as Place
-from hansa.kube.objects import Object
-from hansa.model import grants, lifecycle, placement, references
+from hansa.kube.objects import NamespacedName, Object
+from hansa.model import lifecycle, placement, references, role_bindings
 from hansa.model.mode import Mode, Rule
 from hansa.model.pair import Key, Link
 from hansa.model.references import Reference
-from hansa.model.translation import accounts, configuration, marking, names, pod, services, storage
-from hansa.model.translation.pod import following, status
-from hansa.modes.tensile_settings import Controllers, Settings
+from hansa.model.translation.common import accounts, names, object_metadata, secrets, services, storage
+from hansa.model.translation.common.pod import status, updates
+from hansa.model.translation.tensile import pod
+from hansa.modes.tensile_settings import Controllers, TensileSettings
 
-COPY = (marking.leave_notes_behind, marking.mark_global)
+COPY = (object_metadata.leave_notes_behind, object_metadata.mark_global)
 
 
-def mode(settings: Settings) -> Mode:
+def mode(settings: TensileSettings) -> Mode:
     """The table for these settings."""
     rules = [*_pods(settings), *_what_pods_refer_to(is_told=Controllers.VOLUMES in settings.controllers)]
     if Controllers.RIGHTS in settings.controllers:
         rules += _rights()
     if Controllers.SERVICES in settings.controllers:
         rules += _services(settings)
-    return Mode(name="tensile", rules={rule.resource: rule for rule in rules}, lower_place=_lower_place)
+    return Mode(
+        name="tensile",
+        rules={rule.resource: rule for rule in rules},
+        lower_name=_lower_name,
+        mints_tokens=True,
+        creates_namespaces=True,
+    )
 
 
 def volumes(upper_id: str) -> Mode:
@@ -36,7 +42,7 @@ def volumes(upper_id: str) -> Mode:
         Rule(
             resources.PERSISTENT_VOLUME_CLAIMS,
             references=_volume_of,
-            needed_at=placement.if_marked(upper_id, placement.everywhere),
+            needed_at=placement.if_stamped(upper_id, placement.everywhere),
         ),
         Rule(
             resources.PERSISTENT_VOLUMES,
@@ -48,12 +54,12 @@ def volumes(upper_id: str) -> Mode:
     return Mode(name="tensile volumes", rules={rule.resource: rule for rule in rules})
 
 
-def _pods(settings: Settings) -> Iterable[Rule]:
+def _pods(settings: TensileSettings) -> Iterable[Rule]:
     yield Rule(
         resources.PODS,
         down=pod.DOWN,
-        at_birth=following.at_birth,
-        down_patches=following.down_patches,
+        on_create=updates.on_create,
+        down_patches=updates.down_patches,
         up_patches=status.up_patches,
         lifecycle=lifecycle.POD,
         placement=placement.outside(
@@ -68,13 +74,13 @@ def _what_pods_refer_to(*, is_told: bool) -> Iterable[Rule]:
     yield Rule(
         resources.CONFIG_MAPS,
         down=COPY,
-        down_patches=configuration.config_map_patches,
+        down_patches=secrets.config_map_patches,
         placement=placement.with_users,
     )
     yield Rule(
         resources.SECRETS,
-        down=(*COPY, configuration.secret),
-        down_patches=configuration.secret_patches,
+        down=(*COPY, secrets.secret),
+        down_patches=secrets.secret_patches,
         placement=placement.with_users,
     )
     yield Rule(
@@ -90,7 +96,7 @@ def _what_pods_refer_to(*, is_told: bool) -> Iterable[Rule]:
         lifecycle=lifecycle.DATA,
         placement=placement.with_users,
     )
-    yield replace(claims, up_patches=storage.claim_told) if is_told else claims
+    yield replace(claims, up_patches=storage.claim_up_patches_on_node) if is_told else claims
 
 
 def _rights() -> Iterable[Rule]:
@@ -104,13 +110,13 @@ def _rights() -> Iterable[Rule]:
         resources.ROLE_BINDINGS,
         down=(*COPY, accounts.role_binding),
         down_patches=accounts.role_binding_patches,
-        placement=placement.with_users_of(grants.accounts),
-        references=grants.role,
-        follows=grants.accounts,
+        placement=placement.with_users_of(role_bindings.accounts),
+        references=role_bindings.role,
+        placed_with=role_bindings.accounts,
     )
 
 
-def _services(settings: Settings) -> Iterable[Rule]:
+def _services(settings: TensileSettings) -> Iterable[Rule]:
     everywhere = placement.outside(
         lambda key: (
             key.namespace in settings.excluded_namespaces
@@ -137,9 +143,9 @@ def _is_of_the_system(key: Key) -> bool:
     return key.namespace == "kube-system" or (key.namespace, key.name) == ("default", "kubernetes")
 
 
-def _lower_place(key: Key, link: Link) -> Place:
+def _lower_name(key: Key, _uid: str, link: Link) -> NamespacedName:
     """The same namespace and name, but for what every cluster has of its own under that name."""
-    return Place(key.namespace, names.lower_name(key.resource, key.name, upper_id=link.upper_id))
+    return NamespacedName(key.namespace, names.lower_name(key.resource, key.name, upper_id=link.upper_id))
 
 
 def _volume_of(claim: Object) -> Iterator[Reference]:

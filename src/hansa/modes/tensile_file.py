@@ -7,9 +7,9 @@ import yaml
 
 from hansa.kube.credentials.source import Source
 from hansa.modes import tensile_settings
-from hansa.modes.tensile_settings import IGNORED_LABELS, PROVIDER, InvalidSettings, Lower, Settings
+from hansa.modes.tensile_settings import IGNORED_LABELS, PROVIDER, InvalidSettings, Lower, TensileSettings
 from hansa.nodes import settings as node_settings
-from hansa.nodes.settings import Settings as NodeSettings
+from hansa.nodes.settings import NodeSettings
 
 NO_TAINT = "none"
 
@@ -40,7 +40,7 @@ class _File(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_un
     system_services: bool = False
 
 
-def read(path: Path) -> Settings:
+def read(path: Path) -> TensileSettings:
     """Read the settings."""
     try:
         text = path.read_text()
@@ -49,7 +49,7 @@ def read(path: Path) -> Settings:
     return parse(text, origin=str(path), folder=path.absolute().parent)
 
 
-def parse(text: str, *, origin: str, folder: Path) -> Settings:
+def parse(text: str, *, origin: str, folder: Path) -> TensileSettings:
     """The settings in a file's text; `origin` says in messages where the text is from."""
     try:
         file = msgspec.convert(yaml.safe_load(text), _File)
@@ -61,7 +61,7 @@ def parse(text: str, *, origin: str, folder: Path) -> Settings:
         ) from None
     except msgspec.ValidationError as error:
         raise InvalidSettings(f"{origin}: {error}") from None
-    return Settings(
+    return TensileSettings(
         upper=_source(file.upper, folder),
         lowers=tuple(_lower(one, file, folder) for one in file.lowers),
         controllers=tensile_settings.controllers(file.controllers),

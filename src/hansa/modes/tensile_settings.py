@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from hansa.kube import tolerations
 from hansa.kube.credentials.source import Source
+from hansa.kube.language import tolerations
 from hansa.model import keys
-from hansa.model.translation.settings import Settings as LinkSettings
+from hansa.model.translation.common.link_settings import LinkSettings
 from hansa.nodes import settings as node_settings
-from hansa.nodes.settings import Settings as NodeSettings
+from hansa.nodes.settings import NodeSettings
 from hansa.runtime import errors
 
 PROVIDER: Final = "k8s"
@@ -42,7 +42,7 @@ class Lower:
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class TensileSettings:
     """One upper cluster and its lower ones."""
 
     upper: Source

@@ -1,6 +1,7 @@
-"""VirtualCluster: every tenant has a control plane of its own, and its pods run in one super cluster.
+"""VirtualCluster: every tenant has a control plane of its own, and its pods run in the super cluster.
 
-`mode` is the way down from tenants. `shared` turns the roles round: what the super cluster has for its tenants.
+`mode` syncs tenants' objects to the super cluster. `shared` syncs the other way: nodes, volumes and public classes of
+the super cluster to its tenants. What a pool of super clusters changes is in `virtualcluster_pool`.
 """
 
 from collections.abc import Iterable
@@ -8,34 +9,44 @@ from collections.abc import Iterable
 from hansa.kube import resources
 from hansa.model import keys, lifecycle, placement
 from hansa.model.mode import Mode, Rule
-from hansa.model.translation import accounts, configuration, ingress, marking, storage
-from hansa.model.translation import services as any_services
-from hansa.model.translation.pod import following, refusal
-from hansa.model.translation.tenant import classes, metadata, namespaces, nodes, pod, policies, services, telling
-from hansa.model.translation.tenant import configuration as tenant_configuration
+from hansa.model.translation.common import accounts, ingress, object_metadata, secrets, storage
+from hansa.model.translation.common import services as common_services
+from hansa.model.translation.common.pod import unschedulable, updates
+from hansa.model.translation.tenant import (
+    classes,
+    messages,
+    metadata,
+    namespaces,
+    network_policies,
+    nodes,
+    pod,
+    services,
+)
+from hansa.model.translation.tenant import secrets as tenant_secrets
 from hansa.model.translation.tenant import storage as tenant_storage
-from hansa.model.translation.tenant.pod import guard, readiness, variables
+from hansa.model.translation.tenant.pod import environment, readiness, restrictions
 from hansa.modes import virtualcluster_pool
-from hansa.modes.virtualcluster_settings import Extra, Settings
+from hansa.modes.virtualcluster_settings import Extra, VirtualClusterSettings
 
 
-def mode(settings: Settings) -> Mode:
-    """The table for these settings: tenants above, the super cluster below."""
-    rules = (*_namespaces_and_pods(), *_services(), *_what_pods_refer_to(), *_extra(settings), *_looked_up())
+def mode(settings: VirtualClusterSettings) -> Mode:
+    """Tenants are upper clusters, the super cluster is the lower one."""
+    rules = (*_namespaces_and_pods(), *_services(), *_pod_dependencies(), *_optional_kinds(settings), *_read_only())
     table = Mode(
         "virtualcluster",
         {rule.resource: rule for rule in rules},
-        lower_place=namespaces.lower_place,
+        lower_name=namespaces.lower_name,
         shares_lowers=True,
-        retold=telling.retold,
+        mints_tokens=True,
+        upper_message=messages.tenant_message,
     )
     return table if settings.pool is None else virtualcluster_pool.pooled(table, settings.pool)
 
 
-def shared(settings: Settings) -> Mode:
-    """What the super cluster has for its tenants. Its routes lead from the super cluster to them."""
-    rules = {rule.resource: rule for rule in (*_volumes(), *_nodes(settings), *_offered())}
-    table = Mode("virtualcluster shared", rules, lower_place=nodes.place)
+def shared(settings: VirtualClusterSettings) -> Mode:
+    """The super cluster is the upper cluster, tenants are lower ones."""
+    rules = {rule.resource: rule for rule in (*_volumes(), *_nodes(settings), *_public_classes())}
+    table = Mode("virtualcluster shared", rules, lower_name=nodes.tenant_name, creates_namespaces=True)
     return table if settings.pool is None else virtualcluster_pool.pooled_shared(table)
 
 
@@ -49,149 +60,152 @@ def _namespaces_and_pods() -> Iterable[Rule]:
     yield Rule(
         resources.PODS,
         down=pod.DOWN,
-        at_birth=following.at_birth,
+        on_create=updates.on_create,
         down_patches=pod.down_patches,
-        up_patches=metadata.also(pod.up_patches),
-        lifecycle=pod.LIFE,
-        placement=pod.ungated,
-        references=pod.needs,
-        check=guard.check,
-        refused=refusal.unscheduled,
-        binds=placement.node_of,
-        queues=pod.unscheduled,
-        status_down=readiness.opened,
+        up_patches=metadata.with_transparent_metadata(pod.up_patches),
+        lifecycle=pod.LIFECYCLE,
+        placement=pod.unless_gated,
+        references=pod.required_objects,
+        reads=pod.READS,
+        check=restrictions.check,
+        on_refused=unschedulable.unscheduled,
+        bound_node=placement.node_of,
+        pending_of=pod.awaiting_scheduler,
+        status_down=readiness.gate_conditions,
     )
 
 
 def _services() -> Iterable[Rule]:
     yield Rule(
         resources.SERVICES,
-        down=(metadata.own, services.service),
+        down=(metadata.tenant_metadata, services.service),
         down_patches=services.service_patches,
-        up_patches=services.service_told,
+        up_patches=services.service_up_patches,
         placement=placement.everywhere,
-        references=services.own_endpoints,
+        references=services.user_endpoints,
         check=services.check,
-        yields=services.yields,
+        fallback=services.reallocated,
     )
     yield Rule(
         resources.ENDPOINTS,
-        down=(metadata.own, services.endpoints),
+        down=(metadata.tenant_metadata, services.endpoints),
         down_patches=services.endpoints_patches,
         placement=placement.with_users,
     )
     yield Rule(
         resources.ENDPOINT_SLICES,
-        down=(metadata.own, any_services.endpoint_slice),
-        down_patches=any_services.endpoint_slice_patches,
-        placement=services.slices_of_users,
+        down=(metadata.tenant_metadata, common_services.endpoint_slice),
+        down_patches=common_services.endpoint_slice_patches,
+        placement=services.user_slice_placement,
     )
 
 
-def _what_pods_refer_to() -> Iterable[Rule]:
+def _pod_dependencies() -> Iterable[Rule]:
     yield Rule(
         resources.CONFIG_MAPS,
-        down=(metadata.own, variables.fill_table),
-        down_patches=configuration.config_map_patches,
+        down=(metadata.tenant_metadata, environment.fill_config_map),
+        down_patches=secrets.config_map_patches,
         placement=placement.everywhere,
-        made_of=variables.made_of,
+        computed_from=environment.config_map_sources,
+        reads=environment.CONFIG_MAP_READS,
     )
     yield Rule(
         resources.SECRETS,
-        down=(metadata.own, tenant_configuration.secret),
-        down_patches=configuration.secret_patches,
+        down=(metadata.tenant_metadata, tenant_secrets.secret),
+        down_patches=secrets.secret_patches,
         placement=placement.everywhere,
     )
     yield Rule(
         resources.SERVICE_ACCOUNTS,
-        down=(metadata.own, accounts.service_account),
-        lifecycle=tenant_configuration.ACCOUNT,
+        down=(metadata.tenant_metadata, accounts.service_account),
+        lifecycle=tenant_secrets.SERVICE_ACCOUNT_LIFECYCLE,
         placement=placement.everywhere,
     )
     yield Rule(
         resources.PERSISTENT_VOLUME_CLAIMS,
-        down=(metadata.own, tenant_storage.claim),
+        down=(metadata.tenant_metadata, tenant_storage.claim),
         down_patches=storage.claim_patches,
-        up_patches=metadata.also(storage.claim_told),
+        up_patches=metadata.with_transparent_metadata(storage.claim_up_patches),
         placement=placement.everywhere,
         references=tenant_storage.source_of,
     )
 
 
-def _extra(settings: Settings) -> Iterable[Rule]:
+def _optional_kinds(settings: VirtualClusterSettings) -> Iterable[Rule]:
     if Extra.INGRESS in settings.extra:
         yield Rule(
             resources.INGRESSES,
-            down=(metadata.own,),
+            down=(metadata.tenant_metadata,),
             down_patches=ingress.ingress_patches,
-            up_patches=metadata.also(ingress.ingress_told),
+            up_patches=metadata.with_transparent_metadata(ingress.ingress_told),
             placement=placement.everywhere,
         )
     if Extra.NETWORK_POLICY in settings.extra:
         yield Rule(
             resources.NETWORK_POLICIES,
-            down=(metadata.own, policies.network_policy),
-            down_patches=policies.network_policy_patches,
+            down=(metadata.tenant_metadata, network_policies.network_policy),
+            down_patches=network_policies.network_policy_patches,
             placement=placement.everywhere,
         )
 
 
-def _looked_up() -> Iterable[Rule]:
-    """What does not travel this way: nodes that a pod may be bound to, and which classes the super cluster offers."""
+def _read_only() -> Iterable[Rule]:
+    """Kinds that are only looked up: the nodes that a pod may be bound to, and the super cluster's priority classes."""
     yield Rule(resources.NODES)
-    yield Rule(resources.PRIORITY_CLASSES, lifecycle=lifecycle.SHARED_COPY, placement=placement.seen_below)
+    yield Rule(resources.PRIORITY_CLASSES, lifecycle=lifecycle.SHARED_COPY, placement=placement.only_read)
 
 
 def _volumes() -> Iterable[Rule]:
     yield Rule(
         resources.PERSISTENT_VOLUME_CLAIMS,
         references=tenant_storage.volume_of,
-        needed_at=metadata.with_its_tenant,
-        watched=keys.UPPER,
+        needed_at=metadata.in_owning_tenant,
+        selector=keys.UPPER,
     )
     yield Rule(
         resources.PERSISTENT_VOLUMES,
         down=(tenant_storage.volume,),
+        reads=tenant_storage.VOLUME_READS,
         down_patches=storage.volume_patches,
         placement=placement.with_users,
     )
 
 
-def _nodes(settings: Settings) -> Iterable[Rule]:
-    lingering = lifecycle.Lifecycle(lingers=settings.nodes_linger)
+def _nodes(settings: VirtualClusterSettings) -> Iterable[Rule]:
+    retained = lifecycle.Lifecycle(retention=settings.node_retention)
     yield Rule(
         resources.PODS,
-        references=nodes.of_pod,
-        needed_at=metadata.with_its_tenant,
-        watched=keys.UPPER,
+        references=nodes.node_references,
+        needed_at=metadata.in_owning_tenant,
+        selector=keys.UPPER,
     )
     yield Rule(
         resources.NODES,
-        down=(nodes.virtual(settings.nodes),),
-        down_patches=nodes.patches(settings.nodes),
-        lifecycle=lingering,
+        down=(nodes.virtual_node(settings.nodes),),
+        down_patches=nodes.node_patches(settings.nodes),
+        lifecycle=retained,
         placement=placement.with_users,
-        status_down=nodes.told,
+        status_down=nodes.node_status,
     )
     yield Rule(
         resources.LEASES,
-        down=(nodes.lease,),
+        down=(nodes.node_lease,),
         down_patches=nodes.lease_patches,
-        lifecycle=lingering,
+        lifecycle=retained,
         placement=placement.with_users,
     )
 
 
-def _offered() -> Iterable[Rule]:
+def _public_classes() -> Iterable[Rule]:
     for resource, steps, patches in (
         (resources.STORAGE_CLASSES, (), classes.storage_class_patches),
         (resources.PRIORITY_CLASSES, (), classes.priority_class_patches),
-        (resources.CUSTOM_RESOURCE_DEFINITIONS, (classes.definition,), classes.definition_patches),
+        (resources.CUSTOM_RESOURCE_DEFINITIONS, (classes.definition_without_conversion,), classes.definition_patches),
     ):
         yield Rule(
             resource,
-            down=(marking.leave_notes_behind, *steps),
+            down=(object_metadata.leave_notes_behind, *steps),
             down_patches=patches,
-            placement=classes.public,
-            watched=classes.PUBLIC,
+            placement=classes.where_public,
+            selector=classes.PUBLIC_SELECTOR,
         )

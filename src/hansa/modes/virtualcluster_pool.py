@@ -1,6 +1,7 @@
-"""VirtualCluster with a pool of super clusters: the same tables, with what placements change in them.
+"""VirtualCluster with a pool of super clusters: the rules of `virtualcluster`, with other placements.
 
-All of a namespace is in every super cluster where it is placed; a pod is in one, and claims are where their pods are.
+The objects of a namespace are in every super cluster where it is placed. A pod is in one of them, and a claim is where
+its pods are.
 """
 
 from dataclasses import replace
@@ -8,48 +9,72 @@ from dataclasses import replace
 from hansa.kube import resources
 from hansa.model import lifecycle, placement
 from hansa.model.mode import Mode, Rule
-from hansa.model.translation.tenant import nodes, pooling
+from hansa.model.translation.tenant import nodes
+from hansa.model.translation.tenant import pooled as in_pool
 from hansa.modes.virtualcluster_settings import Pool
 
 
 def pooled(table: Mode, pool: Pool) -> Mode:
-    """The way down, for a pool."""
+    """The rules from tenants to the super clusters of a pool."""
     rules = {resource: _pooled(rule, pool) for resource, rule in table.rules.items()}
-    return replace(table, rules=rules, upper_node=nodes.name_above)
+    return replace(table, rules=rules, upper_node=nodes.tenant_node_name)
 
 
 def pooled_shared(table: Mode) -> Mode:
-    """What super clusters have for their tenants: of classes of one name, the first that comes serves for all."""
+    """The rules from super clusters to tenants. Of public classes with the same name, the first one is used for all."""
     rules = {
-        resource: replace(rule, lifecycle=lifecycle.SHARED_COPY) if resource in _OFFERED else rule
+        resource: replace(rule, lifecycle=lifecycle.SHARED_COPY) if resource in _PUBLIC_CLASSES else rule
         for resource, rule in table.rules.items()
     }
     return replace(table, rules=rules)
 
 
-_OFFERED = (resources.STORAGE_CLASSES, resources.PRIORITY_CLASSES, resources.CUSTOM_RESOURCE_DEFINITIONS)
+_PUBLIC_CLASSES = (resources.STORAGE_CLASSES, resources.PRIORITY_CLASSES, resources.CUSTOM_RESOURCE_DEFINITIONS)
+
+
+def _merged(rule: Rule) -> Rule:
+    """A rule whose status has parts of all super clusters where its namespace is placed."""
+    return replace(rule, merges_statuses=True, reads=in_pool.NAMESPACE_READS)
 
 
 def _pooled(rule: Rule, pool: Pool) -> Rule:
-    lingering = replace(rule.lifecycle, lingers=pool.lingers)
-    anywhere = replace(rule, placement=placement.with_namespace, goes_with_namespace=True, lifecycle=lingering)
-    changed = anywhere if rule.placement is placement.everywhere else rule
+    retained = replace(rule.lifecycle, retention=pool.retention)
+    with_namespace = replace(rule, placement=placement.with_namespace, follows_namespace=True, lifecycle=retained)
+    changed = rule
     match rule.resource:
+        case resources.CONFIG_MAPS | resources.SECRETS | resources.SERVICE_ACCOUNTS | resources.NETWORK_POLICIES:
+            changed = with_namespace
         case resources.NAMESPACES:
-            where = replace(rule, placement=pooling.of_namespace, lifecycle=lingering)
-            changed = replace(where, references=pooling.needs_of_namespace, needed_at=pooling.placed)
+            changed = replace(
+                rule,
+                placement=in_pool.namespace_placement,
+                references=in_pool.namespace_references,
+                needed_at=in_pool.annotated_placement,
+                lifecycle=retained,
+            )
         case resources.PODS:
-            where = replace(rule, placement=pooling.of_pod, goes_with_namespace=True)
-            changed = replace(where, references=pooling.needs_of_pod, handed_over=pooling.handed_over)
+            changed = replace(
+                rule,
+                placement=in_pool.pod_placement,
+                follows_namespace=True,
+                references=in_pool.pod_references,
+                on_moved=in_pool.remove_moved_from,
+            )
         case resources.PERSISTENT_VOLUME_CLAIMS:
-            # A claim in every super cluster would get a volume in each; the one that its pod fills has to stay.
-            where = replace(rule, placement=placement.with_users, lifecycle=lifecycle.DATA)
-            changed = replace(where, up_patches=pooling.claim_told, all_tell=True)
+            # A claim in every super cluster would get a volume in each. Once its pod has written data, it must stay.
+            changed = replace(
+                rule,
+                placement=placement.with_users,
+                lifecycle=lifecycle.DATA,
+                up_patches=in_pool.claim_up_patches,
+                merges_statuses=True,
+            )
         case resources.SERVICES:
-            down = (*rule.down, pooling.unselecting) if pool.are_networks_joined else rule.down
-            changed = replace(anywhere, down=down, up_patches=pooling.service_told, all_tell=True)
+            down = (*rule.down, in_pool.without_selector) if pool.are_networks_joined else rule.down
+            changed = replace(_merged(with_namespace), down=down, up_patches=in_pool.service_up_patches)
         case resources.INGRESSES:
-            changed = replace(anywhere, up_patches=pooling.balancers_told, all_tell=True)
+            changed = replace(_merged(with_namespace), up_patches=in_pool.load_balancer_up_patches)
         case resources.ENDPOINT_SLICES:
-            changed = replace(anywhere, placement=pooling.slices(are_networks_joined=pool.are_networks_joined))
+            where = in_pool.endpoint_slice_placement(are_networks_joined=pool.are_networks_joined)
+            changed = replace(with_namespace, placement=where)
     return changed

@@ -1,21 +1,21 @@
-"""What a user says about all tenants, checked where it enters. What is said of one tenant is its `Tenant`."""
+"""Settings of the virtualcluster mode that apply to all tenants, checked on input. `Tenant` has those of one tenant."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from hansa.model.translation.tenant.nodes import Look
-from hansa.model.translation.tenant.settings import Allowance
-from hansa.model.translation.tenant.settings import Tenant as Tenant  # noqa: PLC0414 - who makes routes finds it here
+from hansa.model.translation.tenant.nodes import VirtualNodeSettings
+from hansa.model.translation.tenant.tenant_settings import Allowance
+from hansa.model.translation.tenant.tenant_settings import Tenant as Tenant  # noqa: PLC0414 - who makes routes finds it here
 from hansa.runtime import errors
 
 
 class InvalidSettings(errors.HansaError):
-    """The user asked for something that cannot be."""
+    """A flag has a value that is not supported."""
 
 
 class Extra(StrEnum):
-    """What travels besides what every tenant needs. The last two always do: they are offered by a label."""
+    """Values of --extra-syncing-resources. The last two are accepted and have no effect: a label shares those kinds."""
 
     INGRESS = "ingress"
     NETWORK_POLICY = "networkpolicy"
@@ -25,44 +25,44 @@ class Extra(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """What is so for a pool of super clusters."""
+    """Settings of a pool of super clusters."""
 
-    # Pods of one super cluster reach those of the others: a Service then has the endpoints of all of them everywhere.
+    # Pods reach pods of other super clusters, so a Service has the endpoints of all super clusters.
     are_networks_joined: bool = False
-    # Seconds for which copies stay where their namespace is not placed any more: placements that somebody clears are
-    # planned anew, and are often the same again.
-    lingers: float = 10.0
+    # Seconds for which copies stay after their namespace is no longer placed there: when a user removes the placements
+    # annotation, the scheduler often chooses the same super clusters again.
+    retention: float = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """The same for all tenants of a super cluster."""
+class VirtualClusterSettings:
+    """Settings of the mode."""
 
     extra: frozenset[Extra] = frozenset()
-    nodes: Look = field(default_factory=Look)
-    nodes_linger: float = 120.0  # seconds for which a tenant keeps a node after its last pod there went
-    pool: Pool | None = None  # with one super cluster, nothing has to be placed
+    nodes: VirtualNodeSettings = field(default_factory=VirtualNodeSettings)
+    node_retention: float = 120.0  # seconds for which a virtual node stays after the tenant's last pod on it
+    pool: Pool | None = None  # None: one super cluster, no placements
 
 
 def extra(names: Iterable[str]) -> frozenset[Extra]:
-    """Read names of kinds."""
-    return frozenset(map(Extra, _known(names, "extra kind", Extra)))
+    """Parse --extra-syncing-resources."""
+    return frozenset(map(Extra, _checked_names(names, "extra resource", Extra)))
 
 
 def allowances(names: Iterable[str]) -> frozenset[Allowance]:
-    """Read what all tenants may."""
-    return frozenset(map(Allowance, _known(names, "allowance", Allowance)))
+    """Parse --allow."""
+    return frozenset(map(Allowance, _checked_names(names, "allowance", Allowance)))
 
 
 def dns_options(text: str) -> tuple[tuple[str, str], ...]:
-    """Read options of resolv.conf: name=value, with commas between them; some have no value."""
+    """Parse --dns-options: name=value or name, separated by commas."""
     pairs = (option.strip().partition("=") for option in text.split(",") if option.strip())
     return tuple((name, value) for name, _, value in pairs)
 
 
-def _known(names: Iterable[str], what: str, words: type[StrEnum]) -> set[str]:
-    # A wrong name is refused: it would otherwise be noticed much later.
-    asked = {name.strip() for name in names} - {""}
-    if unknown := sorted(asked - set(words)):
-        raise InvalidSettings(f'there is no {what} "{unknown[0]}": there are {", ".join(words)}')
-    return asked
+def _checked_names(names: Iterable[str], what: str, words: type[StrEnum]) -> set[str]:
+    # An unknown name is an error: ignored, it would be noticed much later.
+    given = {name.strip() for name in names} - {""}
+    if unknown := sorted(given - set(words)):
+        raise InvalidSettings(f'unknown {what} "{unknown[0]}"; supported: {", ".join(words)}')
+    return given

@@ -10,15 +10,15 @@ from hansa.control import controller, informer, queue, store
 from hansa.kube import errors as api_errors
 from hansa.kube import resources
 from hansa.kube.client import Client
-from hansa.nodes import view, virtual_node
-from hansa.nodes.following import Follower, Lower
-from hansa.nodes.pace import Pace, Timing
-from hansa.nodes.settings import Settings
+from hansa.nodes import manifest, virtual_node
+from hansa.nodes.heartbeat import Heartbeat, Timing
+from hansa.nodes.lower_monitor import Lower, LowerMonitor
+from hansa.nodes.settings import NodeSettings
 from hansa.nodes.virtual_node import NotOurs, VirtualNode
 from hansa.runtime import backoff, clock, errors, metrics
 
 log = logging.getLogger(__name__)
-SCOPE = informer.Scope(resources.NODES, labels=view.SELECTOR)
+SCOPE = informer.Scope(resources.NODES, labels=manifest.SELECTOR)
 RETRIES = backoff.Backoff(first=0.1, factor=2.0, most=5.0, jitter=0.2)  # so that several tries fit into a lease
 WORKERS = 8
 DEADLINE = 15.0  # seconds for all writes of one turn
@@ -43,22 +43,22 @@ class VirtualNodes:
         self._nodes: dict[str, VirtualNode] = {}
         self._refusals: dict[str, str] = {}
         self._store: store.Store | None = None
-        name = "virtual nodes"
+        name = "virtual-nodes"
         self._queue: queue.Queue[str] = queue.Queue(name, clock=clock, random=random, metrics=metrics, retries=RETRIES)
         self._controller = controller.Controller(
             name, self._reconcile, queue=self._queue, metrics=metrics, workers=WORKERS, deadline=DEADLINE
         )
         self._writes = metrics.counter(
-            "hansa_virtual_node_writes_total", "Writes for virtual nodes.", labels=["node", "what"]
+            "hansa_virtual_node_writes_total", "Writes of virtual nodes.", labels=["cluster", "object"]
         )
 
-    def add(self, settings: Settings, lower: Lower) -> None:
+    def add(self, settings: NodeSettings, lower: Lower) -> None:
         """Serve a virtual node from now on."""
         name = settings.name
         if name in self._nodes:
             raise errors.HansaError(f"virtual node {name} is there twice: give one of them another name")
-        pace = Pace(self._timing, self._random)
-        follower = Follower(
+        pace = Heartbeat(self._timing, self._random)
+        follower = LowerMonitor(
             settings,
             lower,
             upper_id=self._upper_id,

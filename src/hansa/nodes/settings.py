@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from hansa.kube import tolerations
+from hansa.kube.language import tolerations
 from hansa.model import keys
 from hansa.runtime import errors
 
@@ -14,7 +14,7 @@ _NAME = re.compile(r"(?=.{1,63}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class NodeSettings:
     """One virtual node. `lower` names the lower cluster that it stands for and must not change while it lives.
 
     `port` is where its kubelet API is served, 0 if it is not. Nodes of the lower cluster whose taints `consent`

@@ -9,11 +9,11 @@ from hansa.kube import objects, resources
 from hansa.kube.client import Client, PatchType
 from hansa.kube.objects import Object
 from hansa.model import keys
-from hansa.nodes import lease, view
-from hansa.nodes.facts import Facts
-from hansa.nodes.following import Follower
-from hansa.nodes.pace import Pace, Timing
-from hansa.nodes.settings import Settings
+from hansa.nodes import lease, manifest
+from hansa.nodes.heartbeat import Heartbeat, Timing
+from hansa.nodes.lower_monitor import LowerMonitor
+from hansa.nodes.lower_state import LowerState
+from hansa.nodes.settings import NodeSettings
 from hansa.runtime import clock, errors, metrics
 
 log = logging.getLogger(__name__)
@@ -28,10 +28,10 @@ class VirtualNode:
 
     def __init__(
         self,
-        follower: Follower,
+        follower: LowerMonitor,
         client: Client,
         *,
-        pace: Pace,
+        pace: Heartbeat,
         timing: Timing,
         clock: clock.Clock,
         writes: metrics.Counter,
@@ -43,7 +43,7 @@ class VirtualNode:
         self._is_over = False
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> NodeSettings:
         """What the user said about it."""
         return self.follower.settings
 
@@ -53,12 +53,12 @@ class VirtualNode:
         async with self._lock:
             self._is_over = True
         for what in ("node", "status", "lease"):
-            self._writes.drop(self.settings.name, what)
+            self._writes.remove(self.settings.lower, what)
 
     async def turn(self, nodes: store.Store) -> float:
         """Write what is due; the answer is in how many seconds to look again, even if nothing changes."""
         async with self._lock:
-            have, facts = nodes.get(objects.Key("", self.settings.name)), self.follower.facts()
+            have, facts = nodes.get(objects.NamespacedName("", self.settings.name)), self.follower.facts()
             if self._is_over:
                 return self._timing.report
             if have is None:
@@ -71,10 +71,10 @@ class VirtualNode:
                 return self._timing.pause
             return await self._tell(nodes, have, facts)
 
-    async def _make(self, nodes: store.Store, facts: Facts) -> Object:
+    async def _make(self, nodes: store.Store, facts: LowerState) -> Object:
         name = self.settings.name
         try:
-            made = await self._client.create(resources.NODES, view.manifest(facts, self._clock.wall()))
+            made = await self._client.create(resources.NODES, manifest.manifest(facts, self._clock.wall()))
         except api_errors.AlreadyExists:
             # The cache has only nodes of ours: either it lags behind, or this is another's.
             made = await self._client.get(resources.NODES, name)
@@ -95,9 +95,9 @@ class VirtualNode:
         self._uid = node.uid
         self.pace.beaten(now)
 
-    async def _tell(self, nodes: store.Store, have: Object, facts: Facts) -> float:
+    async def _tell(self, nodes: store.Store, have: Object, facts: LowerState) -> float:
         now, wall, name = self._clock.now(), self._clock.wall(), self.settings.name
-        changes = view.changes(have, facts, wall, is_report_due=self.pace.is_report_due(now))
+        changes = manifest.changes(have, facts, wall, is_report_due=self.pace.is_report_due(now))
         if not changes:
             return self.pace.wait(now)
         if rest := self.pace.rest(now):
@@ -115,7 +115,7 @@ class VirtualNode:
         self._say(facts)
         return self.pace.wait(now)
 
-    def _say(self, facts: Facts) -> None:
+    def _say(self, facts: LowerState) -> None:
         trouble = facts.trouble.message if facts.trouble else ""
         if trouble != self._trouble:
             extra = {"node": self.settings.name, "lower": self.settings.lower}
@@ -126,10 +126,10 @@ class VirtualNode:
         self._trouble = trouble
 
     def _wrote(self, what: str) -> None:
-        self._writes.of(self.settings.name, what).inc()
+        self._writes.labels(self.settings.lower, what).inc()
 
 
-async def remove(client: Client, settings: Settings) -> None:
+async def remove(client: Client, settings: NodeSettings) -> None:
     """Delete a virtual node of ours and its lease; one that is gone is fine."""
     try:
         node = await client.get(resources.NODES, settings.name)
@@ -140,8 +140,8 @@ async def remove(client: Client, settings: Settings) -> None:
     await lease.remove(client, settings.name)
 
 
-def _check(node: Object, settings: Settings) -> None:
-    if view.is_ours(node, settings):
+def _check(node: Object, settings: NodeSettings) -> None:
+    if manifest.is_ours(node, settings):
         return
     lower = node.annotations.get(keys.NODE_LOWER)
     whose = f"stands for cluster {lower}" if lower and node.labels.get(keys.VIRTUAL_NODE) else "is not a virtual node"

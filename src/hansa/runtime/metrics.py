@@ -1,209 +1,120 @@
-"""Counters, gauges and histograms with labels, and their text for Prometheus.
+"""Metrics of one program, kept by prometheus_client, and their text for Prometheus.
 
-There is no global registry: whoever measures is given one. Serving the text is left to others.
+There is no global registry: every component that measures is given one. This module adds what prometheus_client leaves
+to its users: the same metric for the same name, gauges that are computed when they are scraped, and dropping every
+series of a cluster that left. Serving the text is left to the health server; docs/metrics.md lists all metrics.
 """
 
-import bisect
-import itertools
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
+import prometheus_client
+from prometheus_client import Counter, Histogram, metrics_core, registry
+
 from hansa.runtime import errors, listeners
 
+__all__ = ["CONTENT_TYPE", "SECONDS", "Counter", "Gauge", "Histogram", "Registry"]
+
 Labels = tuple[str, ...]
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+Source = Callable[[], Mapping[Labels, float]]
+Combine = Callable[[Iterable[float]], float]
+Metric = TypeVar("Metric", Counter, Histogram, "Gauge")
+CONTENT_TYPE = prometheus_client.CONTENT_TYPE_PLAIN_0_0_4
 SECONDS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 
-class Value:
-    """One number of a counter or a gauge."""
+class Gauge(registry.Collector):
+    """A gauge whose series are computed when they are scraped, so that it costs nothing in between.
 
-    __slots__ = ("number",)
+    `combine` makes one value of those that several sources give for the same labels.
+    """
 
-    def __init__(self) -> None:
-        self.number = 0.0
+    def __init__(self, name: str, text: str, labels: Labels, combine: Combine) -> None:
+        self._name, self._text, self._labels, self._combine = name, text, labels, combine
+        self._sources: listeners.Listeners[Source] = listeners.Listeners()
 
-    def inc(self, by: float = 1.0) -> None:
-        """Add to it."""
-        self.number += by
-
-    def set(self, number: float) -> None:
-        """Replace it; for gauges."""
-        self.number = number
-
-
-class Distribution:
-    """One series of a histogram."""
-
-    __slots__ = ("bounds", "counts", "total")
-
-    def __init__(self, bounds: Sequence[float]) -> None:
-        self.bounds = bounds
-        self.counts = [0] * (len(bounds) + 1)
-        self.total = 0.0
-
-    def observe(self, number: float) -> None:
-        """Count one observation."""
-        self.counts[bisect.bisect_left(self.bounds, number)] += 1
-        self.total += number
-
-    @property
-    def count(self) -> int:
-        """How many observations there were."""
-        return sum(self.counts)
-
-
-class Metric:
-    """What all metrics have: a name, a sentence of help, the names of its labels."""
-
-    kind = "untyped"
-
-    def __init__(self, name: str, text: str, labels: Labels) -> None:
-        self.name, self.text, self.labels = name, text, labels
-
-    def samples(self) -> Iterator[tuple[str, Mapping[str, str], float]]:
-        """Each line of it: name, labels, number."""
-        raise NotImplementedError
-
-    def _pairs(self, values: Labels) -> dict[str, str]:
-        return dict(zip(self.labels, values, strict=True))
-
-
-class Counter(Metric):
-    """A number that only grows, for each set of label values."""
-
-    kind = "counter"
-
-    def __init__(self, name: str, text: str, labels: Labels) -> None:
-        super().__init__(name, text, labels)
-        self._values: dict[Labels, Value] = {}
-
-    def of(self, *values: str) -> Value:
-        """The series of these label values; keep it where it is used often."""
-        found = self._values.get(values)
-        if found is None:
-            _check(self, values)
-            found = self._values[values] = Value()
-        return found
-
-    def drop(self, *values: str) -> None:
-        """Forget a series whose subject is gone."""
-        self._values.pop(values, None)
-
-    def samples(self) -> Iterator[tuple[str, Mapping[str, str], float]]:
-        for values, value in self._values.items():
-            yield self.name, self._pairs(values), value.number
-
-
-class Gauge(Counter):
-    """A number that goes up and down; or one that is asked for when somebody looks."""
-
-    kind = "gauge"
-
-    def __init__(self, name: str, text: str, labels: Labels) -> None:
-        super().__init__(name, text, labels)
-        self._sources: listeners.Listeners[Callable[[], Mapping[Labels, float]]] = listeners.Listeners()
-
-    def read(self, source: Callable[[], Mapping[Labels, float]]) -> Callable[[], None]:
-        """Ask `source` at each look: it costs nothing in between. The answer ends it."""
+    def read(self, source: Source) -> Callable[[], None]:
+        """Add a source of values by label values. The returned function removes it, and its series with it."""
         return self._sources.add(source)
 
-    def samples(self) -> Iterator[tuple[str, Mapping[str, str], float]]:
-        yield from super().samples()
-        for values, number in itertools.chain.from_iterable(source().items() for source in self._sources):
-            yield self.name, self._pairs(values), number
+    def describe(self) -> Iterator[metrics_core.Metric]:
+        """The gauge without series; the registry refuses a second metric of the same name by it."""
+        yield self._family()
 
+    def collect(self) -> Iterator[metrics_core.Metric]:
+        """The gauge with the values of all sources."""
+        values: dict[Labels, list[float]] = {}
+        for source in self._sources:
+            for labels, value in source().items():
+                values.setdefault(labels, []).append(value)
+        family = self._family()
+        for labels, found in values.items():
+            family.add_metric(labels, self._combine(found))
+        yield family
 
-class Histogram(Metric):
-    """A distribution over fixed bounds, for each set of label values."""
-
-    kind = "histogram"
-
-    def __init__(self, name: str, text: str, labels: Labels, bounds: Sequence[float]) -> None:
-        super().__init__(name, text, labels)
-        self.bounds = tuple(sorted(bounds))
-        self._series: dict[Labels, Distribution] = {}
-
-    def of(self, *values: str) -> Distribution:
-        """The series of these label values; keep it where it is used often."""
-        found = self._series.get(values)
-        if found is None:
-            _check(self, values)
-            found = self._series[values] = Distribution(self.bounds)
-        return found
-
-    def samples(self) -> Iterator[tuple[str, Mapping[str, str], float]]:
-        for values, series in self._series.items():
-            pairs = self._pairs(values)
-            bounds = (*self.bounds, math.inf)
-            for bound, count in zip(bounds, itertools.accumulate(series.counts), strict=True):
-                yield f"{self.name}_bucket", {**pairs, "le": _number(bound)}, count
-            yield f"{self.name}_sum", pairs, series.total
-            yield f"{self.name}_count", pairs, series.count
-
-
-M = TypeVar("M", bound=Metric)
+    def _family(self) -> metrics_core.GaugeMetricFamily:
+        return metrics_core.GaugeMetricFamily(self._name, self._text, labels=self._labels)
 
 
 class Registry:
-    """All metrics of a program. The same name twice is the same metric, if it has the same form."""
+    """All metrics of a program. The same name twice is the same metric, if it has the same type and labels.
+
+    `labels(...)` of a counter or histogram costs about a microsecond: a caller that counts per key keeps the child.
+    """
 
     def __init__(self) -> None:
-        self._metrics: dict[str, Metric] = {}
+        # One more series per counter, with the time of its creation, that only OpenMetrics needs.
+        prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
+        self._registry = prometheus_client.CollectorRegistry()
+        self._metrics: dict[str, tuple[Labels, Counter | Histogram | Gauge]] = {}
 
     def counter(self, name: str, text: str, *, labels: Iterable[str] = ()) -> Counter:
         """The counter of this name."""
-        return self._keep(Counter(name, text, tuple(labels)))
-
-    def gauge(self, name: str, text: str, *, labels: Iterable[str] = ()) -> Gauge:
-        """The gauge of this name."""
-        return self._keep(Gauge(name, text, tuple(labels)))
+        names = tuple(labels)
+        return self._get(name, names, Counter, lambda: Counter(name, text, names, registry=self._registry))
 
     def histogram(
         self, name: str, text: str, *, labels: Iterable[str] = (), bounds: Sequence[float] = SECONDS
     ) -> Histogram:
         """The histogram of this name."""
-        return self._keep(Histogram(name, text, tuple(labels), bounds))
+        names = tuple(labels)
+        return self._get(
+            name, names, Histogram, lambda: Histogram(name, text, names, registry=self._registry, buckets=bounds)
+        )
+
+    def gauge(self, name: str, text: str, *, labels: Iterable[str] = (), combine: Combine = sum) -> Gauge:
+        """The gauge of this name."""
+        names = tuple(labels)
+
+        def make() -> Gauge:
+            made = Gauge(name, text, names, combine)
+            self._registry.register(made)
+            return made
+
+        return self._get(name, names, Gauge, make)
+
+    def forget(self, label: str, value: str) -> None:
+        """Drop every series of counters and histograms with this label value: its subject left the program."""
+        for labels, metric in self._metrics.values():
+            if label in labels and not isinstance(metric, Gauge):
+                metric.remove_by_labels({label: value})
 
     def text(self) -> str:
         """Everything in Prometheus' text format 0.0.4."""
-        return "".join(itertools.chain.from_iterable(map(_lines, self._metrics.values())))
+        return prometheus_client.generate_latest(self._registry).decode()
 
-    def _keep(self, metric: M) -> M:
-        found = self._metrics.setdefault(metric.name, metric)
-        if type(found) is not type(metric) or found.labels != metric.labels:
+    def _get(self, name: str, labels: Labels, kind: type[Metric], make: Callable[[], Metric]) -> Metric:
+        if (found := self._metrics.get(name)) is None:
+            made = make()
+            self._metrics[name] = labels, made
+            return made
+        if type(found[1]) is not kind or found[0] != labels:
             raise errors.HansaError(
-                f"metric {metric.name} is asked for as {metric.kind}{metric.labels}, "
-                f"but is {found.kind}{found.labels}: give one of them another name"
+                f"metric {name} is defined twice: as {_form(kind, labels)} and as {_form(type(found[1]), found[0])}; "
+                "rename one of them"
             )
-        return found
+        return found[1]
 
 
-def _check(metric: Metric, values: Labels) -> None:
-    if len(values) != len(metric.labels):
-        raise errors.HansaError(f"metric {metric.name} has the labels {metric.labels}, but was given {values}")
-
-
-def _lines(metric: Metric) -> Iterator[str]:
-    yield f"# HELP {metric.name} {_escaped(metric.text)}\n"
-    yield f"# TYPE {metric.name} {metric.kind}\n"
-    for name, pairs, number in metric.samples():
-        labels = ",".join(f'{label}="{_quoted(value)}"' for label, value in pairs.items())
-        yield f"{name}{{{labels}}} {_number(number)}\n" if labels else f"{name} {_number(number)}\n"
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("\n", "\\n")
-
-
-def _quoted(text: str) -> str:
-    return _escaped(text).replace('"', '\\"')
-
-
-def _number(number: float) -> str:
-    if math.isinf(number):
-        return "+Inf" if number > 0 else "-Inf"
-    if math.isnan(number):
-        return "NaN"
-    return str(int(number)) if number == int(number) and abs(number) < 1e15 else repr(number)
+def _form(kind: type[Counter | Histogram | Gauge], labels: Labels) -> str:
+    return f"{kind.__name__.lower()}({', '.join(labels)})"

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Any, Self
 
-from hansa.runtime import backoff, clock, errors, metrics
+from hansa.runtime import backoff, clock, errors, logs, metrics
 
 log = logging.getLogger(__name__)
 RESTARTS = backoff.Backoff(first=0.1, factor=2.0, most=30.0, jitter=0.2)
@@ -29,7 +29,7 @@ class Supervisor:
     ) -> None:
         self._clock, self._random, self._restarts = clock, random, restarts
         self._failures = metrics.counter(
-            "hansa_task_failures_total", "Failed parts, each started again.", labels=["task"]
+            "hansa_task_failures_total", "Failures of background tasks, each restarted.", labels=["task"]
         )
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -41,9 +41,13 @@ class Supervisor:
     ) -> None:
         await self.close()
 
-    def start(self, name: str, run: Callable[[], Awaitable[None]]) -> asyncio.Task[None]:
-        """Run a part until it returns; when it fails, run it again. To end it before, cancel the task."""
-        task = asyncio.create_task(self._supervise(name, run), name=name)
+    def start(self, name: str, run: Callable[[], Awaitable[None]], **fields: object) -> asyncio.Task[None]:
+        """Run a task until it returns, and restart it whenever it fails. Cancel the returned task to stop it.
+
+        `name` is a fixed word, because it labels a metric; `fields`, such as the cluster, are in every log line of it.
+        """
+        with logs.bound(**fields):  # the new task takes a copy of the context
+            task = asyncio.create_task(self._supervise(name, run), name=" ".join(map(str, (name, *fields.values()))))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
@@ -77,7 +81,7 @@ class Supervisor:
             log.exception("a part failed and starts again", extra={"task": name})
         else:
             return True
-        self._failures.of(name).inc()
+        self._failures.labels(name).inc()
         return False
 
 

@@ -5,17 +5,17 @@ Room is no filter: the judge finds nodes by it. Relations between pods have a mo
 from collections.abc import Iterable
 from typing import Final
 
-from hansa.kube import affinity, field_selectors, selectors, tolerations
-from hansa.scheduling.asks import Ask
+from hansa.kube.language import affinity, field_selectors, selectors, tolerations
+from hansa.scheduling.cluster_view import ClusterView
 from hansa.scheduling.node import OWN_LABELS, Node, Shape
 from hansa.scheduling.plugins import Sieve, Why
-from hansa.scheduling.view import View
+from hansa.scheduling.pod_request import PodRequest
 
 _UNWANTED: Final = "without the labels that it selects"
 _CORDON: Final = tolerations.Taint("node.kubernetes.io/unschedulable", effect=tolerations.Effect.NO_SCHEDULE)
 
 
-def state(ask: Ask, _view: View) -> Sieve:
+def state(ask: PodRequest, _view: ClusterView) -> Sieve:
     """A node must be ready and take new pods."""
     ignores_cordon = not tolerations.untolerated((_CORDON,), ask.tolerations)
 
@@ -27,7 +27,7 @@ def state(ask: Ask, _view: View) -> Sieve:
     return Sieve(why)
 
 
-def taints(ask: Ask, _view: View) -> Sieve:
+def taints(ask: PodRequest, _view: ClusterView) -> Sieve:
     """A node's taints must be tolerated."""
 
     def why(shape: Shape) -> Why:
@@ -40,7 +40,7 @@ def taints(ask: Ask, _view: View) -> Sieve:
     return Sieve(why)
 
 
-def labels(ask: Ask, view: View) -> Sieve | None:
+def labels(ask: PodRequest, view: ClusterView) -> Sieve | None:
     """A node must meet nodeSelector and required node affinity."""
     wanted = ask.affinity
     if _demands_nothing(wanted):
@@ -65,12 +65,12 @@ def names_nodes(wanted: affinity.NodeAffinity) -> bool:
     return any(term.fields.terms for term in terms) or any(one.key in OWN_LABELS for one in conditions)
 
 
-def is_wanted(ask: Ask, node: Node) -> bool:
+def is_wanted(ask: PodRequest, node: Node) -> bool:
     """Whether a node meets what the ask demands of its labels."""
     return _demands_nothing(ask.affinity) or ask.affinity.matches(node.name, node.labels())
 
 
-def _pinned(wanted: affinity.NodeAffinity, view: View) -> frozenset[str] | None:
+def _pinned(wanted: affinity.NodeAffinity, view: ClusterView) -> frozenset[str] | None:
     """The names of all nodes that can be meant, where the constraints name some."""
     if (names := _names(wanted.labels, (), view)) is not None or wanted.required is None:
         return names
@@ -79,7 +79,9 @@ def _pinned(wanted: affinity.NodeAffinity, view: View) -> frozenset[str] | None:
     return frozenset[str]().union(*known) if len(known) == len(every) else None
 
 
-def _names(labels: selectors.Selector, fields: Iterable[field_selectors.Term], view: View) -> frozenset[str] | None:
+def _names(
+    labels: selectors.Selector, fields: Iterable[field_selectors.Term], view: ClusterView
+) -> frozenset[str] | None:
     for field in fields:
         if not field.negated:
             return frozenset({field.value})

@@ -8,7 +8,8 @@ from typing import Final
 
 import msgspec
 
-from hansa.kube import objects, tolerations
+from hansa.kube import objects
+from hansa.kube.language import tolerations
 from hansa.model import capacity, requests
 
 OWN_LABELS: Final = frozenset({"kubernetes.io/hostname", "alpha.eksctl.io/instance-id"})

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from hansa.scheduling.asks import Ask
+from hansa.scheduling.cluster_view import ClusterView
 from hansa.scheduling.node import Node, Shape
-from hansa.scheduling.view import View
+from hansa.scheduling.pod_request import PodRequest
 
 Why = str
 """What is against, as it ends the sentence "4 nodes are …" ("tainted gpu"); empty if nothing is."""
@@ -27,13 +27,13 @@ class Sieve:
 class Filter(Protocol):
     """Rules nodes out."""
 
-    def __call__(self, ask: Ask, view: View, /) -> Sieve | None: ...
+    def __call__(self, ask: PodRequest, view: ClusterView, /) -> Sieve | None: ...
 
 
 class Score(Protocol):
     """How good a node would be, from 0 to 100. Asked only about the nodes that the judge would pick in each group."""
 
-    def __call__(self, ask: Ask, view: View, node: Node, /) -> int: ...
+    def __call__(self, ask: PodRequest, view: ClusterView, node: Node, /) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)

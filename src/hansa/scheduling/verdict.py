@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hansa.kube import quantity
+from hansa.kube.language import quantity
 from hansa.model import capacity, requests
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
-from hansa.kube.objects import Key, Object
+from hansa.kube.objects import NamespacedName, Object
 from hansa.kube.resource import Resource
-from hansa.model import keys, naming
+from hansa.model import keys, tenant_names
 from hansa.runtime.errors import HansaError
 
 GROUP, VERSION = "tenancy.x-k8s.io", "v1alpha1"
@@ -101,7 +101,7 @@ class VirtualCluster(msgspec.Struct, frozen=True):
         return self.object.namespace
 
     @property
-    def key(self) -> Key:
+    def key(self) -> NamespacedName:
         return self.object.key
 
     @property
@@ -208,9 +208,9 @@ def cluster_version(obj: Object) -> ClusterVersion:
         raise BadVirtualCluster(f"ClusterVersion {obj.name} cannot be read: {error}") from None
 
 
-def root_namespace(key: Key, uid: str) -> str:
+def root_namespace(key: NamespacedName, uid: str) -> str:
     """The root namespace of a VirtualCluster that has none yet."""
-    return naming.root_namespace(key.namespace, key.name, uid=uid)
+    return tenant_names.root_namespace(key.namespace, key.name, uid=uid)
 
 
 def network(text: str) -> Network:

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from hansa.local import ClusterSpec, NodeShape, ports
+from hansa.local import ClusterSpec, NodeShape
+from hansa.programs import ports
 from league import League, fresh_name, member
 
 HERE = Path(__file__).parent

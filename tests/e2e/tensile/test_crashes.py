@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+import soaking
 from eventually import eventually
 from hansa.kube import errors, resources
 from hansa.kube.objects import Object
@@ -74,12 +75,18 @@ async def crash_at_random(league, chance, crashes):
         await league.start()
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.soak
 async def test_after_500_operations_and_many_crashes_both_sides_agree_and_nothing_foreign_is_touched(
     league, upper_namespace
 ):
-    seed = random.SystemRandom().randrange(10**6)
-    print("seed", seed)  # noqa: T201
+    for number, seed in enumerate(soaking.seeds()):
+        namespace = f"{upper_namespace}-{number}"
+        await league.upper.kubectl("create", "namespace", namespace)
+        await play(league, namespace, seed)
+        await league.upper.kubectl("delete", "namespace", namespace, "--wait=false")
+
+
+async def play(league, upper_namespace, seed):
     async with contextlib.AsyncExitStack() as stack:
         upper = await stack.enter_async_context(league.upper.cluster.client("test"))
         lowers = {name: await stack.enter_async_context(league.lowers[name].cluster.client("test")) for name in LOWERS}

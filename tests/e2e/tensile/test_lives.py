@@ -173,7 +173,7 @@ async def finish(league, namespace):
     """Let the only pod complete, as its kubelet would tell it; kwok completes only pods that a Job owns."""
 
     async def is_running():
-        [found] = await league.upper.all("pods", namespace=namespace)
+        [found] = await league.upper.all("pods", namespace=namespace)  # none before the Job controller makes it
         return found["status"].get("phase") == "Running" and found["metadata"]["name"]
 
     def completed(status):

@@ -60,7 +60,7 @@ async def test_the_seeds_own_command_line_serves_a_node(league, upper_namespace,
 async def test_health_and_metrics_are_served(league):
     assert await league.page("/healthz") == "ok"
     assert await league.page("/readyz") == "ok"
-    assert 'hansa_store_objects{store="upper pods"}' in await league.page("/metrics")
+    assert 'hansa_store_objects{cluster="upper",resource="pods"}' in await league.page("/metrics")
 
 
 async def test_a_node_is_made_again_when_somebody_deletes_it(league):

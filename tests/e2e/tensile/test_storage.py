@@ -9,7 +9,7 @@ import yaml
 
 from eventually import eventually
 from hansa import local
-from hansa.local import ports
+from hansa.programs import ports
 from league import fresh_name, pod
 
 SCHEDULER = Path(__file__).parents[3] / "deploy" / "tensile" / "scheduler.yaml"

@@ -7,7 +7,7 @@ import pytest
 import programs
 from eventually import eventually
 from hansa.admission import configuration
-from hansa.admission.parking import REQUIRED
+from hansa.admission.constraints import REQUIRED
 from league import TOLERATION, fresh_name, pod
 
 

@@ -10,7 +10,7 @@ import programs
 from accounts import Account
 from eventually import eventually
 from hansa.kube import resources
-from hansa.kube.objects import Key
+from hansa.kube.objects import NamespacedName
 from hansa.model import keys
 from hansa.tenancy import api
 from hansa.tenancy.api import VIRTUAL_CLUSTERS
@@ -119,7 +119,7 @@ async def control_plane_lives(base):
     """A tenant on StatefulSets, whose Secrets somebody spoils; its pods are kwok's, and serve nothing."""
     name, admin, inner = fresh_name("made"), "admin-kubeconfig", "controller-manager-kubeconfig"
     made = await base.make(VIRTUAL_CLUSTERS, name, "default", spec={"clusterVersionName": "none"})
-    root = api.root_namespace(Key("default", name), made["metadata"]["uid"])
+    root = api.root_namespace(NamespacedName("default", name), made["metadata"]["uid"])
     for version in ("never", "none", "cv-sample-np"):
         await missing_version_is_told(base, name)
         wanted = {"spec": {"clusterVersionName": version}}
@@ -183,7 +183,7 @@ class Everything:
         made = await self.base.make(
             VIRTUAL_CLUSTERS, self.name, "default", metadata=brought, spec={"clusterVersionName": "cv-sample-np"}
         )
-        self.root = api.root_namespace(Key("default", self.name), made["metadata"]["uid"])
+        self.root = api.root_namespace(NamespacedName("default", self.name), made["metadata"]["uid"])
         await self.tenant.make(resources.NAMESPACES, self.namespace)
         await self.base.there(resources.NAMESPACES, self.below)
 

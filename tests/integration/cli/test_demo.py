@@ -8,7 +8,7 @@ import pytest
 
 import programs
 from eventually import eventually
-from hansa.local import process
+from hansa.programs import process
 from leftovers import owned_folder
 
 pytestmark = pytest.mark.timeout(600)  # four control planes, maybe on a busy machine

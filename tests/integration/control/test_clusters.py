@@ -9,7 +9,7 @@ import pytest
 from eventually import eventually
 from hansa.control import controller, informer, manager, queue
 from hansa.kube import objects, resources
-from hansa.local import components
+from hansa.programs import components
 from machinery import QUICK, Machine
 
 CONFIG_MAPS = resources.CONFIG_MAPS
@@ -26,7 +26,7 @@ class Copier:
             "copies", self.copy, queue=self.queue, metrics=machine.metrics, workers=8, deadline=20
         )
         self.manager = manager.Manager(grace=5, **machine.injected())
-        self.manager.work(manager.Part("copies", self.controller.run, drain=self.controller.drain))
+        self.manager.work(manager.Component("copies", self.controller.run, drain=self.controller.drain))
 
     @contextlib.asynccontextmanager
     async def joined(self, name, client, namespace):
@@ -96,7 +96,7 @@ async def test_a_cluster_comes_dies_and_comes_back_and_the_other_never_waits(
                 assert max(waits) < QUICK_ENOUGH
                 if death == signal.SIGKILL:
                     await known(store, False)
-                    assert store.get(objects.Key("default", "first")), "unknown is not absent"
+                    assert store.get(objects.NamespacedName("default", "first")), "unknown is not absent"
                     assert "cannot watch configmaps" in store.knowledge.trouble
                     await fleet.up([shaky.record.spec])
                 else:

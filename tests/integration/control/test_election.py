@@ -11,8 +11,8 @@ import candidate as program
 from eventually import eventually
 from hansa.control import election, informer
 from hansa.kube import resources
-from hansa.kube.objects import Key
-from hansa.local import components
+from hansa.kube.objects import NamespacedName
+from hansa.programs import components
 from machinery import Machine
 
 PAUSE = 0.3  # seconds; who leads says so every hundredth, and gives up well before its lease ends
@@ -123,7 +123,7 @@ async def test_who_ends_gives_back_no_lease_that_another_took(client, namespace)
             async with informers.share(scope) as leases:
 
                 async def is_told():
-                    return leases.get(Key(namespace, "lease")).version == version
+                    return leases.get(NamespacedName(namespace, "lease")).version == version
 
                 await eventually(is_told)
 

@@ -6,8 +6,8 @@ import contextlib
 import pytest
 
 from eventually import eventually
-from hansa.control import events
-from hansa.control.events import Kind, Subject
+from hansa.control import event_recorder
+from hansa.control.event_recorder import Kind, Subject
 from hansa.kube import objects, resources
 from hansa.kube.client import Client
 from hansa.kube.credentials import kubeconfig
@@ -18,8 +18,8 @@ from machinery import Machine
 @contextlib.asynccontextmanager
 async def recording(client, **options):
     async with Machine() as machine:
-        recorder = events.Recorder("tester", client, **machine.injected(), **options)
-        machine.supervisor.start("events", recorder.run)
+        recorder = event_recorder.Recorder("tester", client, **machine.injected(), **options)
+        machine.supervisor.start("event_recorder", recorder.run)
         yield recorder, machine
 
 
@@ -82,7 +82,7 @@ async def test_a_flood_is_combined_and_bounded_and_what_is_left_out_is_counted(c
             return len(found) == 10 and found[0][1:] == ("(combined from similar events): attempt 24 failed", 16)
 
         await eventually(combined)
-        assert 'hansa_events_dropped_total{why="spam"} 75' in machine.metrics.text()
+        assert 'hansa_events_dropped_total{reason="spam"} 75' in machine.metrics.text()
 
 
 async def test_what_the_server_refuses_is_dropped_and_the_rest_is_written(client, subject):
@@ -91,7 +91,7 @@ async def test_what_the_server_refuses_is_dropped_and_the_rest_is_written(client
         recorder.record(nowhere, "Placed", "placed in r1")
         recorder.record(subject, "Placed", "placed in r1")
         await becomes(client, subject, [("Placed", "placed in r1", 1)])
-        assert 'hansa_events_dropped_total{why="refused"} 1' in machine.metrics.text()
+        assert 'hansa_events_dropped_total{reason="refused"} 1' in machine.metrics.text()
 
 
 async def test_a_server_that_is_away_blocks_nobody_and_the_newest_count_is_written_when_it_is_back(
@@ -108,14 +108,14 @@ async def test_a_server_that_is_away_blocks_nobody_and_the_newest_count_is_writt
             recorder.record(other, "Placed", "placed in r1")
             recorder.record(other, "Placed", "placed in r1")
         await asyncio.sleep(0)
-        assert 'hansa_events_dropped_total{why="full"} 4' in machine.metrics.text()
+        assert 'hansa_events_dropped_total{reason="full"} 4' in machine.metrics.text()
         carrier.is_away = False
         await becomes(client, subject, [("Placed", "placed in r1", 2)] * 5)
 
 
 async def test_what_waits_is_written_before_the_end(client, subject):
     async with Machine() as machine:
-        recorder = events.Recorder("tester", client, **machine.injected())
+        recorder = event_recorder.Recorder("tester", client, **machine.injected())
         for number in range(5):
             recorder.record(subject, f"Reason{number}", "at the last moment")
         recorder.drain()

@@ -12,7 +12,8 @@ import engine_lab as lab
 from hansa.engine.registry import Route
 from hansa.kube import errors, resources
 from hansa.kube.objects import Object
-from hansa.local import ClusterSpec, NodeShape, components
+from hansa.local import ClusterSpec, NodeShape
+from hansa.programs import components
 
 NODES = {"low1": "vn1", "low2": "vn2"}
 

@@ -24,7 +24,7 @@ async def bound(engine, clients, home):
         metrics=metrics.Registry(),
         may_write=lambda: True,
         ended=lambda *_: None,
-        yielded=lambda *_: None,
+        replaced=lambda *_: None,
         clock=SystemClock(),
     )
 

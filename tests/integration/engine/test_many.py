@@ -14,11 +14,10 @@ import engine_lab as lab
 from eventually import eventually
 from hansa.engine.registry import Route
 from hansa.kube import errors, resources
-from hansa.kube.objects import Key as Place
-from hansa.kube.objects import Object
+from hansa.kube.objects import NamespacedName, Object
 from hansa.model import keys, lifecycle, placement
 from hansa.model.mode import Mode, Rule, patches_of
-from hansa.model.translation.pod import refusal
+from hansa.model.translation.common.pod import unschedulable
 
 PODS, MAPS, NAMESPACES, NODES = resources.PODS, resources.CONFIG_MAPS, resources.NAMESPACES, resources.NODES
 QUICK_ENOUGH = 8.0  # seconds until a pod runs on a busy machine; a request to a server that hangs takes ten
@@ -45,8 +44,8 @@ def may_not(pod, link):
 
 def lower_place(key, link):
     if key.namespace:
-        return Place(f"{link.settings.prefix}-{key.namespace}", key.name)
-    return Place("", f"{link.settings.prefix}-{key.name}")
+        return NamespacedName(f"{link.settings.prefix}-{key.namespace}", key.name)
+    return NamespacedName("", f"{link.settings.prefix}-{key.name}")
 
 
 MANY = Mode(
@@ -63,15 +62,15 @@ MANY = Mode(
                 lifecycle=lifecycle.POD,
                 placement=placement.everywhere,
                 check=may_not,
-                refused=refusal.unscheduled,
-                binds=lambda pod: pod.spec.get("nodeName", ""),
+                on_refused=unschedulable.unscheduled,
+                bound_node=lambda pod: pod.spec.get("nodeName", ""),
             ),
             Rule(MAPS, down_patches=patches_of("data"), placement=placement.everywhere),
         )
     },
-    lower_place=lower_place,
+    lower_name=lower_place,
     shares_lowers=True,
-    retold=lambda message, link: message.replace(f"{link.settings.prefix}-", ""),
+    upper_message=lambda message, link: message.replace(f"{link.settings.prefix}-", ""),
 )
 
 

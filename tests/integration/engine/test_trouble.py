@@ -13,9 +13,11 @@ import pytest
 
 import engine_lab as lab
 import engine_program
+import soaking
 from eventually import eventually
 from hansa.engine.registry import Route
 from hansa.kube import errors, resources
+from hansa.kube.objects import Object
 from hansa.model import keys
 
 PODS, CONFIG_MAPS = resources.PODS, resources.CONFIG_MAPS
@@ -159,12 +161,39 @@ def _requests(cluster, agent):
     return [entry for entry in entries if entry["stage"] == "ResponseComplete" and entry["verb"] != "watch"]
 
 
-@pytest.mark.timeout(300)
-async def test_an_engine_that_is_killed_at_any_moment_converges(league, clients, see, home):
+async def test_an_engine_that_was_killed_carries_on_with_what_changed_meanwhile(league, clients, see, home):
+    await clients["up"].create(CONFIG_MAPS, lab.config_map("settings", namespace=home))
+    engine = await _start(league)
+    try:
+        for name, node in (("kept", "vn1"), ("deleted", "vn1")):
+            await clients["up"].create(PODS, lab.pod(name, node, namespace=home, config_map="settings"))
+            await eventually(see["up"].has(PODS, name, home, is_running))
+        engine.kill()
+        await engine.wait()
+        await clients["up"].delete(PODS, "deleted", namespace=home, grace=0)
+        await clients["up"].create(PODS, lab.pod("made", "vn2", namespace=home, config_map="settings"))
+        await clients["up"].patch(CONFIG_MAPS, "settings", {"data": {"a": "last"}}, namespace=home)
+        engine = await _start(league)
+        await eventually(lambda: _agree(clients, home, {"kept", "made"}), within=90, every=0.2)
+    finally:
+        engine.kill()
+        await engine.wait()
+
+
+@pytest.mark.soak
+async def test_an_engine_that_is_killed_at_any_moment_converges(league, clients):
     """Creates, updates and deletes go on while the engine dies again and again; then both sides agree exactly."""
+    for seed in soaking.seeds():
+        home = f"soak-{seed}"
+        await clients["up"].create(resources.NAMESPACES, Object.of({"metadata": {"name": home}}))
+        await _play(league, clients, home, random.Random(seed))
+        await clients["up"].delete(resources.NAMESPACES, home)
+
+
+async def _play(league, clients, home, rolls):
     theirs = await clients["low1"].create(CONFIG_MAPS, lab.config_map(f"theirs-{home}"))
     await clients["up"].create(CONFIG_MAPS, lab.config_map("settings", namespace=home))
-    rolls, wanted = random.Random(5), set()
+    wanted = set()
     churn = asyncio.create_task(_churn(clients["up"], home, wanted, rolls))
     runs = 0
     engine = await _start(league)

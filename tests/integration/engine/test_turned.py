@@ -41,7 +41,7 @@ def up(upper_id):
         return volume.with_fields(spec=volume.spec | {"claimRef": reference})
 
     rules = (
-        Rule(CLAIMS, references=volume_of, needed_at=placement.if_marked(upper_id, placement.everywhere)),
+        Rule(CLAIMS, references=volume_of, needed_at=placement.if_stamped(upper_id, placement.everywhere)),
         Rule(VOLUMES, down=(without_uid,), placement=placement.with_users),
     )
     return Mode(name="volumes", rules={rule.resource: rule for rule in rules})

@@ -7,8 +7,9 @@ from typing import Any, TypeVar
 
 import pytest
 
-from hansa.kube import errors, field_selectors, quantity, resources, selectors
+from hansa.kube import errors, resources
 from hansa.kube.client import Client
+from hansa.kube.language import field_selectors, quantity, selectors
 from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
 

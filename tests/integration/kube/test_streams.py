@@ -112,8 +112,8 @@ async def test_a_container_can_be_attached_to(kubectl_by_tunnel):
     command = await kubectl_by_tunnel("attach", "-i", "--quiet", "box")
     command.stdin.write(b"hello there\n")
     async with asyncio.timeout(30):
-        while b"hello there" not in await command.stdout.readline():
-            pass
+        while b"hello there" not in (line := await command.stdout.readline()):
+            assert line, "the stream ended"
     command.kill()
     await command.communicate()
 

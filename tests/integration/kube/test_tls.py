@@ -15,7 +15,7 @@ from hansa.kube import certificates
 from hansa.kube.certificates import Subject
 from hansa.kube.credentials import Access
 from hansa.kube.credentials.login import Login
-from hansa.kube.wire import Connection, connect
+from hansa.kube.http.connection import Connection, connect
 from scripted_server import request_head, serving
 
 BODY = os.urandom(3_000_000)

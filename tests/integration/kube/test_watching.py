@@ -11,16 +11,16 @@ import aiohttp
 import pytest
 import yaml
 
-from conftest import FreshCluster
+from fixture_types import FreshCluster
 from hansa.kube import errors, watching
 from hansa.kube.client import Client
 from hansa.kube.credentials import kubeconfig
+from hansa.kube.http.transport import Stream
 from hansa.kube.objects import Object
 from hansa.kube.resources import CONFIG_MAPS
-from hansa.kube.transport import Stream
 from hansa.kube.watching import Added, Bookmark, Deleted, Interrupted, Modified, Patience, Restarted, Synced
 from hansa.local import Cluster, Fleet
-from hansa.local.etcd import Etcd
+from hansa.local.control_plane.etcd import Etcd
 from hansa.runtime.backoff import Backoff
 from kube_files import write
 from kube_proxy import Proxy, running_proxy

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import binaries_lab
-from hansa.local import binaries
+from hansa.programs import binaries
 
 
 @pytest.fixture
@@ -38,14 +38,14 @@ async def test_a_binary_of_the_right_minor_version_comes_before_the_cache(
     folder: Path, sources: binaries.Sources
 ) -> None:
     mine = put(folder / "tiny", "#!/bin/sh\necho tiny v1.2.99\n")
-    put(sources.place(binaries_lab.tiny()).item, "cached")
+    put(sources.entry(binaries_lab.tiny()).item, "cached")
     held = await binaries.describe(["tiny"], sources=sources)
-    assert held == [binaries.Holding(binaries_lab.tiny(), mine, binaries.Source.FOLDER)]
+    assert held == [binaries.BinaryLocation(binaries_lab.tiny(), mine, binaries.Source.FOLDER)]
 
 
 async def test_what_is_missing_in_the_folder_is_looked_for_elsewhere(folder: Path, sources: binaries.Sources) -> None:
     mine = put(folder / "tiny", "#!/bin/sh\necho tiny v1.2.3\n")
-    cached = put(sources.place(binaries_lab.tiny("other")).item, "cached")
+    cached = put(sources.entry(binaries_lab.tiny("other")).item, "cached")
     assert await binaries.ensure(["tiny", "other"], sources=sources) == {"tiny": mine, "other": cached}
 
 
@@ -53,9 +53,7 @@ async def test_another_version_is_refused_with_what_was_found_and_what_is_needed
     folder: Path, sources: binaries.Sources
 ) -> None:
     mine = put(folder / "tiny", "#!/bin/sh\necho tiny v1.3.0\n")
-    assert await refusal(sources) == (
-        f"{mine} is not v1.2.x: asked for its version it says “tiny v1.3.0”; put another one there or none"
-    )
+    assert await refusal(sources) == (f"{mine} is not v1.2.x: its version is “tiny v1.3.0”; replace or remove it")
 
 
 async def test_a_binary_that_fails_when_asked_is_refused(folder: Path, sources: binaries.Sources) -> None:
@@ -65,15 +63,15 @@ async def test_a_binary_that_fails_when_asked_is_refused(folder: Path, sources: 
 
 async def test_a_file_that_is_no_program_is_refused(folder: Path, sources: binaries.Sources) -> None:
     mine = put(folder / "tiny", "\0\0not for this machine")
-    assert await refusal(sources) == f"{mine} cannot be run: exec format error"
+    assert await refusal(sources) == f"cannot run {mine}: exec format error"
     mine.chmod(0o644)
-    assert await refusal(sources) == f"{mine} cannot be run: permission denied"
+    assert await refusal(sources) == f"cannot run {mine}: permission denied"
 
 
 async def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
     sources = binaries.Sources(tmp_path / "gone", catalogue={"tiny": binaries_lab.tiny()})
-    assert await refusal(sources) == f"there is no folder {tmp_path / 'gone'} to take binaries from"
+    assert await refusal(sources) == f"binaries folder {tmp_path / 'gone'} does not exist"
 
 
 async def test_what_has_yet_to_be_made_has_no_path(sources: binaries.Sources) -> None:
-    assert await binaries.describe(["tiny"], sources=sources) == [binaries.Holding(binaries_lab.tiny())]
+    assert await binaries.describe(["tiny"], sources=sources) == [binaries.BinaryLocation(binaries_lab.tiny())]

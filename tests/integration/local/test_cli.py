@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from hansa.local import components, process
+from hansa.programs import components, process
 from leftovers import owned_folder
 
 PIPES = {"stdout": asyncio.subprocess.PIPE, "stderr": asyncio.subprocess.PIPE}
@@ -91,10 +91,10 @@ async def test_a_kubeconfig_of_all_clusters_has_a_context_for_each(hansa):
         (["kubeconfig", "nobody"], 'there is no local cluster "nobody" (known: none)'),
         (["logs", "nobody", "etcd"], 'there is no local cluster "nobody" (known: none)'),
         (["nodes", "nobody", "+1"], 'there is no local cluster "nobody" (known: none)'),
-        (["up", "No_Name"], '"No_Name" cannot be a cluster\'s name'),
+        (["up", "No_Name"], '"No_Name" is not a valid cluster name'),
         (["up", "a", "--nodes", "1", "--node-cpu", "lots"], "--node-cpu:"),
         (["up", "a", "--port", "70000"], "--port 70000"),
-        (["up", "a", "--state", "/proc/nowhere"], "cannot use /proc/nowhere"),
+        (["up", "a", "--state", "/proc/nowhere"], "cannot lock /proc/nowhere"),
         (["up", "a", "--state", "/dev/null"], "is not a folder"),
     ],
 )
@@ -161,7 +161,7 @@ async def test_logs_of_an_unknown_component_name_those_that_there_are(hansa):
     await hansa("up", "a", "--etcd-fast")
     answer = await hansa("logs", "a", "nothing")
     assert answer.code == 1
-    assert "(there are: etcd, kube-apiserver, kube-controller-manager, kube-scheduler)" in answer.err
+    assert "(known: etcd, kube-apiserver, kube-controller-manager, kube-scheduler)" in answer.err
 
 
 # Moments of an `up` at which its state differs: before anything, etcd starting, the API server starting, all started.

@@ -9,8 +9,10 @@ import pytest
 from eventually import eventually
 from hansa.kube import errors, resources
 from hansa.kube.objects import Object
-from hansa.local import ClusterSpec, NodeShape, components, ports, process
+from hansa.local import ClusterSpec, NodeShape
+from hansa.local.control_plane import command_lines
 from hansa.local.spec import Taint
+from hansa.programs import components, ports, process
 from hansa.runtime.errors import HansaError
 
 POD = Object.of(
@@ -68,7 +70,7 @@ async def test_three_clusters_start_side_by_side_and_know_nothing_of_each_other(
         await fleet.down(names)
 
 
-@pytest.mark.parametrize("component", [components.ETCD, *components.ALL])
+@pytest.mark.parametrize("component", [components.ETCD, *command_lines.COMPONENTS])
 async def test_a_killed_component_is_repaired_by_the_next_up(fleet, lab, component):
     cluster = await lab(nodes=1)
     killed = cluster.process(component)
@@ -109,7 +111,7 @@ async def test_other_flags_restart_only_their_component(lab):
 
 async def test_a_wrong_flag_is_told_in_one_sentence_and_heals_when_it_is_taken_back(lab):
     with pytest.raises(
-        HansaError, match="kube-scheduler of cluster lab ended at its start: .*unknown flag: --nonsense"
+        HansaError, match="kube-scheduler of cluster lab ended during its start: .*unknown flag: --nonsense"
     ):
         await lab(flags={components.SCHEDULER: ("--nonsense",)})
     assert (await lab()).missing() == []
@@ -117,7 +119,7 @@ async def test_a_wrong_flag_is_told_in_one_sentence_and_heals_when_it_is_taken_b
 
 async def test_a_cluster_can_live_without_a_scheduler_and_get_one_later(lab):
     cluster = await lab(scheduler=False)
-    with pytest.raises(HansaError, match="kube-scheduler of cluster lab does not run"):
+    with pytest.raises(HansaError, match="kube-scheduler of cluster lab is not running"):
         cluster.process(components.SCHEDULER)
     assert (await lab()).process(components.SCHEDULER)
 
@@ -143,7 +145,7 @@ async def test_a_foreign_node_of_the_same_name_is_left_alone_and_told(lab):
     foreign = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "lab-0", "labels": {"whose": "mine"}}}
     async with cluster.client() as client:
         made = await client.create(resources.NODES, Object.of(foreign))
-        with pytest.raises(HansaError, match='cluster lab has a node "lab-0" that is not of hansa local'):
+        with pytest.raises(HansaError, match='cluster lab has a node "lab-0" that hansa local did not create'):
             await lab(nodes=1)
         assert (await client.get(resources.NODES, "lab-0")).uid == made.uid
         await client.delete(resources.NODES, "lab-0", uid=made.uid)
@@ -170,7 +172,7 @@ async def test_an_audit_log_tells_who_did_what(lab):
 
 async def test_one_cluster_that_fails_does_not_stop_the_others(fleet):
     try:
-        with pytest.raises(HansaError, match="of cluster bad ended at its start"):
+        with pytest.raises(HansaError, match="of cluster bad ended during its start"):
             await fleet.up([ClusterSpec("bad", flags={components.APISERVER: ("--nonsense",)}), ClusterSpec("good")])
         assert fleet.cluster("good").missing() == []
     finally:

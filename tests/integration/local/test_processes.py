@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 
 from eventually import eventually
-from hansa.local import process
-from hansa.local.process import PLAIN, Identity, Manner
+from hansa.programs import process
+from hansa.programs.process import DEFAULT_OPTIONS, Identity, ProcessOptions
 
 
 @pytest.fixture
 async def spawn(tmp_path):
     """Starts a process of this test's own; all are ended with the test."""
 
-    def start(*argv, component="one", manner=PLAIN):
+    def start(*argv, component="one", options=DEFAULT_OPTIONS):
         log = tmp_path / f"{component}.log"
-        return process.spawn(Identity(tmp_path, "c", component), argv, log=log, manner=manner)
+        return process.spawn(Identity(tmp_path, "c", component), argv, log=log, options=options)
 
     yield start
     for left in process.running(tmp_path).values():
@@ -46,26 +46,28 @@ async def test_what_was_started_is_found_with_its_command_line(spawn, tmp_path):
 
 async def test_a_child_that_inherits_the_mark_is_not_mistaken_for_its_parent(spawn, tmp_path):
     parent = spawn("sh", "-c", "sleep 100; true")
+    children = Path(f"/proc/{parent.pid}/task/{parent.pid}/children")
+
+    async def has_a_child():
+        return children.read_text()
+
+    await eventually(has_a_child)
     await found(tmp_path, one=parent.pid)
 
 
-async def test_a_patient_process_waits_for_its_turn_and_nobody_else_does(spawn):
-    one, two = spawn("sleep", "100", manner=Manner(is_patient=True)), spawn("sleep", "100", component="two")
+async def test_a_batch_process_is_scheduled_as_such_and_no_other(spawn):
+    one, two = spawn("sleep", "100", options=ProcessOptions(is_batch=True)), spawn("sleep", "100", component="two")
     policies = [os.sched_getscheduler(pid) for pid in (one.pid, two.pid, 0)]
     assert policies == [os.SCHED_BATCH, os.SCHED_OTHER, os.SCHED_OTHER]
 
 
-async def test_a_process_that_is_nice_leaves_cores_to_others(spawn):
-    one, two = spawn("sleep", "100"), spawn("sleep", "100", component="two")
-    assert one.be_nice(7)
+async def test_a_process_is_started_with_the_niceness_of_its_options(spawn):
+    one = spawn("sleep", "100", options=ProcessOptions(nice=7))
+    two = spawn("sleep", "100", component="two")
     assert [os.getpriority(os.PRIO_PROCESS, pid) for pid in (one.pid, two.pid, 0)] == [7, 0, 0]
     group = Path(f"/proc/{one.pid}/autogroup")
-    if group.exists():  # not every kernel weighs sessions
+    if group.exists():  # not every kernel schedules sessions as groups
         assert group.read_text().endswith("nice 7\n")
-    assert one.be_nice(0)
-    one.signal(signal.SIGKILL)
-    assert await one.ended(10)
-    assert one.be_nice(7), "it is gone"
 
 
 async def test_timers_of_processes_may_come_late_and_ours_may_not(spawn):
@@ -75,10 +77,10 @@ async def test_timers_of_processes_may_come_late_and_ours_may_not(spawn):
     assert Path("/proc/self/timerslack_ns").read_text() == ours != theirs
 
 
-async def test_the_environment_of_whoever_starts_it_is_stronger_than_its_defaults(spawn, tmp_path, monkeypatch):
+async def test_the_environment_of_the_caller_overrides_the_defaults(spawn, tmp_path, monkeypatch):
     monkeypatch.setenv("HANSA_HERE", "here")
-    manner = Manner({"HANSA_HERE": "default", "HANSA_THERE": "default"})
-    assert await spawn("sh", "-c", "echo $HANSA_HERE $HANSA_THERE", manner=manner).ended(10)
+    options = ProcessOptions({"HANSA_HERE": "default", "HANSA_THERE": "default"})
+    assert await spawn("sh", "-c", "echo $HANSA_HERE $HANSA_THERE", options=options).ended(10)
     assert (tmp_path / "one.log").read_text() == "here default\n"
 
 
@@ -123,7 +125,7 @@ async def test_waiting_for_a_process_has_an_end(spawn):
 
 async def test_it_outlives_whoever_started_it_and_is_found_again(tmp_path):
     code = (
-        "import sys; from pathlib import Path; from hansa.local import process;"
+        "import sys; from pathlib import Path; from hansa.programs import process;"
         "state = Path(sys.argv[1]); identity = process.Identity(state, 'c', 'one');"
         "print(process.spawn(identity, ['sleep', '100'], log=state / 'log').pid)"
     )

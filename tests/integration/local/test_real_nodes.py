@@ -14,11 +14,12 @@ import pytest
 import real_machine
 from eventually import eventually
 from hansa import local
-from hansa.local import Cluster, ClusterSpec, Fleet, process
+from hansa.local import Cluster, ClusterSpec, Fleet
 from hansa.local.machines import images, oci
 from hansa.local.machines.command import Failed, run
 from hansa.local.machines.oci import Image
 from hansa.local.machines.requirements import Tools
+from hansa.programs import process
 
 PATIENCE = "60s"
 MINE = "example.com/mine:1"

@@ -20,7 +20,7 @@ from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
 from hansa.model import keys
 from hansa.model.pair import Key, Link
-from hansa.model.translation.tenant.settings import Tenant
+from hansa.model.translation.tenant.tenant_settings import Tenant
 from sides import Sides, existing
 
 NOWHERE = {"example.com/no-node": "has-this"}

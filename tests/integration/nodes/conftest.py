@@ -8,7 +8,7 @@ import pytest
 from hansa.kube import errors, resources
 from hansa.local import ClusterSpec, NodeShape
 from hansa.nodes import settings, virtual_node
-from hansa.nodes.settings import Settings
+from hansa.nodes.settings import NodeSettings
 from virtual_nodes import gone
 
 numbers = itertools.count()
@@ -38,7 +38,7 @@ async def lower(clusters):
 @pytest.fixture
 async def vn(upper):
     """The settings of a virtual node that is gone after the test."""
-    one = Settings(
+    one = NodeSettings(
         f"vn-{next(numbers)}",
         "vn-lower",
         taint=settings.provider_taint("k8s", {}),

@@ -11,9 +11,9 @@ import pytest
 from eventually import eventually
 from hansa.kube import errors
 from hansa.kube.client import PatchType
-from hansa.local import components
 from hansa.nodes import virtual_node
-from hansa.nodes.settings import Settings
+from hansa.nodes.settings import NodeSettings
+from hansa.programs import components
 from lower_things import node
 from virtual_nodes import BRISK, LEASES, NODES, PLAIN, Audit, get, ready, serving, told
 
@@ -212,7 +212,7 @@ async def has_lease(client, name):
 
 
 async def test_many_nodes_share_one_process_without_a_task_for_each(clusters, upper):
-    many = [Settings(f"many-{number}", "vn-lower") for number in range(60)]
+    many = [NodeSettings(f"many-{number}", "vn-lower") for number in range(60)]
     async with serving(*clusters) as served:
         await eventually(lambda: known(served.lower))
         before = len(asyncio.all_tasks())

@@ -13,8 +13,8 @@ from hansa.kube import resources
 from hansa.kube.client import Client, PatchType
 from hansa.kube.credentials import kubeconfig
 from hansa.kube.objects import Object
-from hansa.local import components
 from hansa.model import stamp
+from hansa.programs import components
 from lower_things import container, node, pod
 from virtual_nodes import BRISK, LEASES, NODES, PLAIN, PODS, Audit, bound, cordon, get, ready, serving, told
 

@@ -10,7 +10,7 @@ import yaml
 import programs
 from eventually import eventually
 from hansa.kube import errors, resources
-from hansa.tenancy import fence
+from hansa.tenancy.pool import fence
 from kube_proxy import running_proxy
 
 pytestmark = pytest.mark.timeout(400)  # the first one begins with three clusters, maybe on a busy machine

@@ -12,7 +12,8 @@ from hansa.kube import resources
 from hansa.kube.client import Client
 from hansa.kube.credentials import kubeconfig
 from hansa.kube.errors import Forbidden
-from hansa.tenancy import pool_files, service_ranges
+from hansa.tenancy.pool import join_manifests
+from hansa.tenancy.syncing import service_ranges
 from programs import Kubectl, Refused
 
 pytestmark = pytest.mark.timeout(400)  # the first one begins with three clusters, maybe on a busy machine
@@ -114,7 +115,7 @@ async def test_a_super_cluster_leaves_when_it_is_empty_and_may_come_again(pool, 
     assert "r2 has left the pool" in said
     assert await r2.look(resources.NAMESPACES, below) is None
     await r2.gone(service_ranges.SERVICE_CIDRS, f"{pool.key}-kubernetes")
-    assert await r2.look(resources.SERVICE_ACCOUNTS, *reversed(pool_files.ACCOUNT)) is None
+    assert await r2.look(resources.SERVICE_ACCOUNTS, *reversed(join_manifests.ACCOUNT)) is None
     assert await r2.look(resources.DEPLOYMENTS, "hansa-agent", "hansa-system") is None
     assert await r2.look(resources.LEASES, "hansa-fence", "kube-system") is None
     assert await meta.look(resources.SECRETS, "r2", "default") is None

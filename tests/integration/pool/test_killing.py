@@ -7,10 +7,11 @@ import random
 import pytest
 
 import programs
+import soaking
 from eventually import eventually
 from hansa.kube import resources
 
-pytestmark = pytest.mark.timeout(600)  # the first one begins with three clusters, maybe on a busy machine
+pytestmark = pytest.mark.soak
 SCHEDULER = "scheduler.tenancy.x-k8s.io"
 WITHIN = 120.0
 ROUNDS, MOST = 6, 6  # pods and slices
@@ -118,9 +119,13 @@ async def never_twice(pool, below):
                 assert now is None or now["metadata"]["uid"] != pod.uid, f"{pod.name} is in r1 and in r2"
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-async def test_what_is_killed_at_random_moments_converges_and_nothing_is_twice(pool, running, namespace, seed):
-    chance, below = random.Random(seed), pool.tenant.below(namespace)
+async def test_what_is_killed_at_random_moments_converges_and_nothing_is_twice(pool, running, namespace):
+    for number, seed in enumerate(soaking.seeds()):
+        await play(pool, running, f"{namespace}-{number}", random.Random(seed))
+
+
+async def play(pool, running, namespace, chance):
+    below = pool.tenant.below(namespace)
     people = People(pool, namespace, chance)
     await people.begin()
     async with asyncio.TaskGroup() as group:
@@ -133,6 +138,7 @@ async def test_what_is_killed_at_random_moments_converges_and_nothing_is_twice(p
         await people.settle()
         await eventually(lambda: has_converged(pool, namespace, people), within=WITHIN)
         watching.cancel()
+    await pool.meta.client.delete(resources.NAMESPACES, namespace)
 
 
 async def has_converged(pool, namespace, people):

@@ -109,10 +109,12 @@ async def test_a_service_has_the_addresses_of_all_balancers_and_tells_whom_it_re
         await side.client.patch(resources.SERVICES, "web", status, namespace=below, subresource="status")
     await pool.meta.there(resources.SERVICES, "web", namespace, when=_at("192.0.2.1", "192.0.2.2"))
     await pool.pod(namespace, "web", "r1")
-    told = "in r1 it reaches 1 pod, in r2 it reaches no pods; each address of its balancer reaches"
+    told = "(r1: 1 pod, r2: no pods); each load balancer address reaches"
     await pool.meta.there(resources.SERVICES, "web", namespace, when=_says("SeveralClusters", told))
     await pool.place(namespace, "r1")
-    await pool.meta.there(resources.SERVICES, "web", namespace, when=_says("OneCluster", "all of it is in r1"))
+    await pool.meta.there(
+        resources.SERVICES, "web", namespace, when=_says("OneCluster", "all endpoints are in super cluster r1")
+    )
     await pool.meta.there(resources.SERVICES, "web", namespace, when=_at("192.0.2.1"))
 
 

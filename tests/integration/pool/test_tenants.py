@@ -6,7 +6,8 @@ import programs
 from eventually import eventually
 from hansa.kube import resources
 from hansa.local import ClusterSpec
-from hansa.tenancy import api, service_ranges
+from hansa.tenancy import api
+from hansa.tenancy.syncing import service_ranges
 from league import fresh_name
 from tenant_league import clusters_up, pod
 

@@ -7,7 +7,7 @@ import pytest
 from eventually import eventually
 from hansa.kube import resources
 from hansa.runtime import clock
-from hansa.tenancy.reports import Reporter
+from hansa.tenancy.pool.reachability_reports import Reporter
 
 pytestmark = pytest.mark.timeout(400)  # the first one begins with three clusters, maybe on a busy machine
 MARK = "tenancy.x-k8s.io/moved-from.r2"

@@ -9,7 +9,8 @@ from math import ceil
 import pytest
 
 from eventually import eventually
-from hansa.kube import quantity, resources
+from hansa.kube import resources
+from hansa.kube.language import quantity
 from hansa.local import ClusterSpec, NodeShape
 from league import fresh_name
 from pool_league import PLACEMENTS, SLICE

@@ -6,9 +6,10 @@ import pytest
 
 from hansa.kube import resources
 from hansa.kube.objects import Object
-from hansa.local import process
-from hansa.tenancy import cluster_versions, installing
+from hansa.programs import process
+from hansa.tenancy import installing
 from hansa.tenancy.api import VIRTUAL_CLUSTERS, virtual_cluster
+from hansa.tenancy.operator import cluster_versions
 from leftovers import owned_folder
 from operator_lab import Operator
 

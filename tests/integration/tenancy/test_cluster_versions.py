@@ -10,7 +10,7 @@ from hansa.kube.client import Client
 from hansa.kube.objects import Object
 from hansa.local import Cluster, Fleet
 from hansa.local.machines.command import run
-from hansa.tenancy import cluster_versions
+from hansa.tenancy.operator import cluster_versions
 from programs import Kubectl
 
 BUNDLES = ("etcd", "apiServer", "controllerManager")

@@ -9,14 +9,14 @@ import yaml
 import virtual_clusters
 from eventually import eventually
 from hansa.kube import errors, resources
-from hansa.kube.objects import Key, Object
+from hansa.kube.objects import NamespacedName, Object
 from hansa.kube.resource import Resource
 from hansa.model import keys
 from hansa.runtime import clock
 from hansa.tenancy import api
 from hansa.tenancy.api import VIRTUAL_CLUSTERS
-from hansa.tenancy.existing import Existing
-from hansa.tenancy.statefulset import StatefulSets
+from hansa.tenancy.operator.existing import Existing
+from hansa.tenancy.operator.statefulset import StatefulSets
 from kubectl_vc import KubectlVc, cluster_of
 from operator_loop import operator
 from programs import Kubectl
@@ -24,9 +24,9 @@ from programs import Kubectl
 
 @pytest.fixture
 async def manager(meta):
-    given = (resources.STORAGE_CLASSES, resources.CUSTOM_RESOURCE_DEFINITIONS, resources.LEASES)
-    more = {"user_agent": "hansa-test", "clock": clock.SystemClock(), "patience": 4.0}
-    async with operator(meta, StatefulSets(meta), Existing(meta, given=given, **more)) as running:
+    synced = (resources.STORAGE_CLASSES, resources.CUSTOM_RESOURCE_DEFINITIONS, resources.LEASES)
+    more = {"user_agent": "hansa-test", "clock": clock.SystemClock(), "cleanup_seconds": 4.0}
+    async with operator(meta, StatefulSets(meta), Existing(meta, synced=synced, **more)) as running:
         yield running
 
 
@@ -49,7 +49,7 @@ async def bring(meta, home, manager):
     for name in made:
         with contextlib.suppress(errors.NotFound):
             await meta.delete(VIRTUAL_CLUSTERS, name, namespace=home)
-        await eventually(lambda name=name: is_gone(meta, Key(home, name)))
+        await eventually(lambda name=name: is_gone(meta, NamespacedName(home, name)))
 
 
 async def is_gone(client, key):
@@ -91,7 +91,7 @@ async def secret(client, name, namespace, data):
 
 async def test_a_kubeconfig_in_an_annotation_becomes_a_tenant(meta, home, bring, brought, kubectl, cluster, tmp_path):
     await bring("own", **{keys.ADMIN_KUBECONFIG: brought})
-    vc = await running(meta, Key(home, "own"))
+    vc = await running(meta, NamespacedName(home, "own"))
     kept = await meta.get(resources.SECRETS, "admin-kubeconfig", namespace=vc.root)
     assert kept.get("data") == {"admin-kubeconfig": brought}
     assert not (await meta.list(resources.STATEFUL_SETS, namespace=vc.root)).items
@@ -105,20 +105,22 @@ async def test_a_kubeconfig_in_a_secret_is_waited_for_and_kept_where_all_look_fo
     meta, home, bring, brought, manager
 ):
     await bring("own", **{keys.ADMIN_KUBECONFIG_SECRET: "my-cluster"})
-    await says(meta, Key(home, "own"), f"secret my-cluster with a kubeconfig is neither in namespace {home} nor in")
+    await says(
+        meta, NamespacedName(home, "own"), f"waiting for Secret my-cluster with a kubeconfig in namespace {home} or"
+    )
     await secret(meta, "my-cluster", home, {"value": brought})
-    manager.wake(Key(home, "own"))
-    vc = await running(meta, Key(home, "own"))
+    manager.requeue(NamespacedName(home, "own"))
+    vc = await running(meta, NamespacedName(home, "own"))
     kept = await meta.get(resources.SECRETS, "my-cluster", namespace=vc.root)
     assert kept.get("data") == {"value": brought}
 
 
 async def test_a_secret_in_the_root_namespace_serves_as_well(meta, home, bring, brought, manager):
     await bring("own", **{keys.ADMIN_KUBECONFIG_SECRET: "my-cluster"})
-    vc = await says(meta, Key(home, "own"), "secret my-cluster with a kubeconfig is neither in namespace")
+    vc = await says(meta, NamespacedName(home, "own"), "waiting for Secret my-cluster with a kubeconfig in namespace")
     await secret(meta, "my-cluster", vc.root, {"value": brought})
-    manager.wake(Key(home, "own"))
-    await running(meta, Key(home, "own"))
+    manager.requeue(NamespacedName(home, "own"))
+    await running(meta, NamespacedName(home, "own"))
 
 
 async def test_a_cluster_that_does_not_answer_is_told_and_tried_again(meta, home, bring, cluster, manager):
@@ -126,11 +128,11 @@ async def test_a_cluster_that_does_not_answer_is_told_and_tried_again(meta, home
     good = config["clusters"][0]["cluster"]["server"]
     config["clusters"][0]["cluster"]["server"] = "https://127.0.0.1:1"
     await bring("own", **{keys.ADMIN_KUBECONFIG: encoded(config)})
-    await says(meta, Key(home, "own"), "127.0.0.1:1")
+    await says(meta, NamespacedName(home, "own"), "127.0.0.1:1")
     config["clusters"][0]["cluster"]["server"] = good
     better = {"metadata": {"annotations": {keys.ADMIN_KUBECONFIG: encoded(config)}}}
     await meta.patch(VIRTUAL_CLUSTERS, "own", better, namespace=home)
-    await running(meta, Key(home, "own"))
+    await running(meta, NamespacedName(home, "own"))
 
 
 @pytest.mark.parametrize(
@@ -139,7 +141,7 @@ async def test_a_cluster_that_does_not_answer_is_told_and_tried_again(meta, home
 )
 async def test_what_is_no_kubeconfig_is_told(meta, home, bring, text, sentence):
     await bring("own", **{keys.ADMIN_KUBECONFIG: text})
-    vc = await says(meta, Key(home, "own"), sentence)
+    vc = await says(meta, NamespacedName(home, "own"), sentence)
     assert vc.status.phase == "Error"
 
 
@@ -147,15 +149,15 @@ async def test_a_kubeconfig_may_not_name_files_or_programs(meta, home, bring, cl
     config = yaml.safe_load(cluster.kubeconfig.read_text())
     config["users"][0]["user"] = {"tokenFile": "/etc/passwd"}
     await bring("own", **{keys.ADMIN_KUBECONFIG: encoded(config)})
-    await says(meta, Key(home, "own"), "a tenant's kubeconfig must hold all data")
+    await says(meta, NamespacedName(home, "own"), "a tenant's kubeconfig must hold all data")
 
 
 async def test_deleting_the_tenant_leaves_its_cluster_alone(meta, home, bring, brought):
     await bring("own", **{keys.ADMIN_KUBECONFIG: brought})
-    vc = await running(meta, Key(home, "own"))
+    vc = await running(meta, NamespacedName(home, "own"))
     before = (await meta.get(resources.NAMESPACES, "kube-system")).uid
     await meta.delete(VIRTUAL_CLUSTERS, "own", namespace=home)
-    await eventually(lambda: is_gone(meta, Key(home, "own")))
+    await eventually(lambda: is_gone(meta, NamespacedName(home, "own")))
 
     async def is_root_gone():
         try:
@@ -189,7 +191,11 @@ def definition(plural):
 
 
 async def test_what_super_clusters_gave_is_taken_back_and_nothing_else(meta, home, bring, brought):
-    key, classes, provisioner = Key(home, "own"), resources.STORAGE_CLASSES, {"provisioner": "example.com/none"}
+    key, classes, provisioner = (
+        NamespacedName(home, "own"),
+        resources.STORAGE_CLASSES,
+        {"provisioner": "example.com/none"},
+    )
     await bring("own", **{keys.ADMIN_KUBECONFIG: brought})
     await running(meta, key)
     given, others, own = (f"{one}-{home}" for one in ("given", "others", "own"))
@@ -209,7 +215,7 @@ async def test_what_super_clusters_gave_is_taken_back_and_nothing_else(meta, hom
 
 
 async def test_a_definition_that_the_tenant_has_objects_of_stays_and_is_told(meta, home, bring, brought):
-    key, definitions = Key(home, "own"), resources.CUSTOM_RESOURCE_DEFINITIONS
+    key, definitions = NamespacedName(home, "own"), resources.CUSTOM_RESOURCE_DEFINITIONS
     await bring("own", **{keys.ADMIN_KUBECONFIG: brought})
     await running(meta, key)
     used, unused = (f"{one}{home.partition('-')[2]}" for one in ("used", "unused"))
@@ -229,7 +235,7 @@ async def test_a_definition_that_the_tenant_has_objects_of_stays_and_is_told(met
     await meta.delete(VIRTUAL_CLUSTERS, "own", namespace=home)
     await eventually(lambda: is_gone(meta, key), within=60)
     assert (await meta.get(kind, "precious")).name == "precious"
-    assert f"the tenant has objects of {used}.example.com" in await told(meta, home, "LeftBehind")
+    assert f"keeping CustomResourceDefinition {used}.example.com" in await told(meta, home, "LeftBehind")
 
     async def is_unused_gone():
         found = [one.name async for page in meta.pages(definitions) for one in page.items]
@@ -242,7 +248,7 @@ async def test_a_definition_that_the_tenant_has_objects_of_stays_and_is_told(met
 async def test_a_tenant_that_cannot_be_reached_goes_all_the_same_and_it_is_told_what_stays(
     meta, home, bring, brought, cluster
 ):
-    key = Key(home, "own")
+    key = NamespacedName(home, "own")
     await bring("own", **{keys.ADMIN_KUBECONFIG: brought})
     await running(meta, key)
     await are_given(meta, key, f"super-{home}")
@@ -251,9 +257,9 @@ async def test_a_tenant_that_cannot_be_reached_goes_all_the_same_and_it_is_told_
     worse = {"metadata": {"annotations": {keys.ADMIN_KUBECONFIG: encoded(config)}}}
     await meta.patch(VIRTUAL_CLUSTERS, "own", worse, namespace=home)
     await meta.delete(VIRTUAL_CLUSTERS, "own", namespace=home)
-    assert "cannot be taken back" in await told(meta, home, "TenantControlPlaneLeaving")
+    assert "cannot delete the objects" in await told(meta, home, "TenantControlPlaneLeaving")
     await eventually(lambda: is_gone(meta, key), within=60)
-    assert "it stays there, with the label hansa.dev/upper" in await told(meta, home, "LeftBehind")
+    assert "they have the label hansa.dev/upper" in await told(meta, home, "LeftBehind")
 
 
 async def told(client, namespace, reason):

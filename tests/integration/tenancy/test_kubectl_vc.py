@@ -13,7 +13,7 @@ import yaml
 from eventually import eventually
 from hansa.kube import errors, resources
 from hansa.kube.objects import Object
-from hansa.local import components
+from hansa.programs import components
 from hansa.tenancy import api
 from kubectl_vc import KubectlVc, Manager, cluster_of, line
 from programs import Kubectl, Refused

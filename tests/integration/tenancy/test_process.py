@@ -225,7 +225,7 @@ async def test_an_upgrade_goes_component_by_component_and_keeps_tokens_good(mana
         assert not [word for word in after[CONTROLLERS].argv if "/etc/kubernetes" in word]
         programs = {Path(process.argv[0]).parent for process in after.values()}
         assert programs == {manager.versions / "next"}, "all of them are of the new version"
-        born = [after[name].born for name in ("etcd", APISERVER, CONTROLLERS)]
+        born = [after[name].start_time for name in ("etcd", APISERVER, CONTROLLERS)]
         assert born == sorted(born), "one came after the other"
         await client.get(resources.NAMESPACES, "kept-etcd")
         assert upgraded.status.cluster_version == "cv-next"

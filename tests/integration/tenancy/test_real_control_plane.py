@@ -12,15 +12,16 @@ from eventually import eventually
 from hansa import local
 from hansa.kube import resources
 from hansa.kube.client import Client
-from hansa.kube.objects import Key
+from hansa.kube.objects import NamespacedName
 from hansa.local import Cluster, ClusterSpec, Fleet
 from hansa.local.machines import oci
 from hansa.local.machines.command import Failed, run
-from hansa.local.machines.fabric import Fabric
+from hansa.local.machines.host_network import HostNetwork
 from hansa.local.machines.oci import Image
-from hansa.tenancy import cluster_versions, installing
-from hansa.tenancy.controller import VirtualClusters
-from hansa.tenancy.statefulset import StatefulSets
+from hansa.tenancy import installing
+from hansa.tenancy.operator import cluster_versions
+from hansa.tenancy.operator.controller import VirtualClusters
+from hansa.tenancy.operator.statefulset import StatefulSets
 from kubectl_vc import KubectlVc, cluster_of
 from operator_loop import operator
 
@@ -86,7 +87,7 @@ async def tenant(
         await installing.install(client, cluster_versions.samples())
         async with operator(client, StatefulSets(client)) as manager:
             told = await vc("create", "-f", "-", "-o", str(kubeconfig), "--timeout", f"{WITHIN:g}s", stdin=manifest)
-            yield Tenant(client, manager, kubectl, kubeconfig, Fabric(fleet.state.root).host("pods", 0), told)
+            yield Tenant(client, manager, kubectl, kubeconfig, HostNetwork(fleet.state.root).host("pods", 0), told)
 
 
 async def test_a_control_plane_of_pods_serves_its_tenant(tenant: Tenant) -> None:
@@ -114,7 +115,7 @@ async def test_a_new_certificate_is_served_and_the_kubeconfig_goes_on(tenant: Te
     root = service.namespace
     before = await tenant.super_cluster.get(resources.PODS, "apiserver-0", namespace=root)
     await tenant.super_cluster.delete(resources.SECRETS, "apiserver-ca", namespace=root)
-    tenant.manager.wake(Key("default", NAME))
+    tenant.manager.requeue(NamespacedName("default", NAME))
 
     async def is_made_anew() -> bool:
         pods = (await tenant.super_cluster.list(resources.PODS, namespace=root)).items

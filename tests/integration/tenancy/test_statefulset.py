@@ -10,10 +10,11 @@ from cryptography import x509
 import virtual_clusters
 from eventually import eventually
 from hansa.kube import errors, resources
-from hansa.kube.objects import Key
-from hansa.tenancy import api, cluster_versions
+from hansa.kube.objects import NamespacedName
+from hansa.tenancy import api
 from hansa.tenancy.api import CLUSTER_VERSIONS, VIRTUAL_CLUSTERS
-from hansa.tenancy.statefulset import StatefulSets
+from hansa.tenancy.operator import cluster_versions
+from hansa.tenancy.operator.statefulset import StatefulSets
 from operator_loop import operator
 
 COMPONENTS = ("etcd", "apiserver", "controller-manager")
@@ -54,12 +55,12 @@ class Tenant:
 async def tenant(meta, home, manager):
     """A tenant that runs."""
     await meta.create(VIRTUAL_CLUSTERS, virtual_clusters.virtual_cluster("one", home))
-    found = Tenant(meta, Key(home, "one"))
+    found = Tenant(meta, NamespacedName(home, "one"))
     await eventually(found.is_running, within=90)
     yield found
     with contextlib.suppress(errors.NotFound):
         await meta.delete(VIRTUAL_CLUSTERS, "one", namespace=home)
-    await eventually(lambda: is_gone(meta, VIRTUAL_CLUSTERS, Key(home, "one")), within=90)
+    await eventually(lambda: is_gone(meta, VIRTUAL_CLUSTERS, NamespacedName(home, "one")), within=90)
 
 
 async def is_gone(client, resource, key):
@@ -98,7 +99,7 @@ async def test_a_new_certificate_has_only_the_pods_made_anew_that_read_it(tenant
     before = await tenant.revisions()
     root = (await tenant.vc()).root
     await meta.delete(resources.SECRETS, "apiserver-ca", namespace=root)
-    manager.wake(tenant.key)
+    manager.requeue(tenant.key)
 
     async def is_rolled():
         after = await tenant.revisions()
@@ -141,7 +142,7 @@ async def test_an_upgrade_goes_one_component_after_the_other(tenant, meta, home)
         async def waits():
             vc = await tenant.vc()
             told = vc.status.message
-            assert told == "etcd is ready, apiserver is not ready: 0 of 1 pods are ready", told
+            assert told == "apiserver is not ready: 0 of 1 pods are ready (ready: etcd)", told
             return vc.status.phase == "Updating"
 
         await eventually(waits, within=60)
@@ -164,8 +165,8 @@ async def test_an_upgrade_goes_one_component_after_the_other(tenant, meta, home)
 async def test_nothing_of_a_deleted_tenant_is_left(tenant, meta, home):
     root = (await tenant.vc()).root
     await meta.delete(VIRTUAL_CLUSTERS, "one", namespace=home)
-    await eventually(lambda: is_gone(meta, VIRTUAL_CLUSTERS, Key(home, "one")), within=60)
-    await eventually(lambda: is_gone(meta, resources.NAMESPACES, Key("", root)), within=60)
+    await eventually(lambda: is_gone(meta, VIRTUAL_CLUSTERS, NamespacedName(home, "one")), within=60)
+    await eventually(lambda: is_gone(meta, resources.NAMESPACES, NamespacedName("", root)), within=60)
 
 
 async def test_a_version_that_the_cluster_refuses_is_told(meta, home, manager):
@@ -174,7 +175,7 @@ async def test_a_version_that_the_cluster_refuses_is_told(meta, home, manager):
     bad = cluster_versions.samples()[0].with_metadata(name=f"cv-bad-{home}").with_fields(spec=spec)
     await meta.create(CLUSTER_VERSIONS, bad)
     await meta.create(VIRTUAL_CLUSTERS, virtual_clusters.virtual_cluster("bad", home, clusterVersionName=bad.name))
-    tenant = Tenant(meta, Key(home, "bad"))
+    tenant = Tenant(meta, NamespacedName(home, "bad"))
 
     async def is_told():
         message = (await tenant.vc()).status.message

@@ -11,13 +11,13 @@ import pytest
 import virtual_clusters
 from eventually import eventually
 from hansa.kube import errors, resources
-from hansa.kube.objects import Key, Object
-from hansa.local import ports, probe, process
-from hansa.local.machines.door import Place
-from hansa.local.process import Identity
+from hansa.kube.objects import NamespacedName, Object
+from hansa.programs import ports, probe, process
+from hansa.programs.process import Identity
+from hansa.programs.relay import NetnsAddress
 from hansa.tenancy import api
 from hansa.tenancy.api import CLUSTER_VERSIONS, VIRTUAL_CLUSTERS, ConditionType
-from hansa.tenancy.process.etcd_api import EtcdApi, EtcdRefused
+from hansa.tenancy.operator.process.etcd_api import EtcdApi, EtcdRefused
 from operator_lab import WITHIN
 
 FLAGS = ("--etcd", "shared", "--leader-elect", "--metrics-addr", "127.0.0.1:0")
@@ -78,7 +78,9 @@ async def test_an_api_server_with_its_own_key_to_the_shared_etcd_reads_nothing_o
     try:
 
         async def refused():
-            assert not await probe.is_healthy(Place("", ports.LOOPBACK, port), "/readyz"), "it serves another's objects"
+            assert not await probe.is_healthy(NetnsAddress("", ports.LOOPBACK, port), "/readyz"), (
+                "it serves another's objects"
+            )
             return "permission denied" in log.read_text()
 
         await eventually(refused, within=WITHIN)
@@ -137,7 +139,7 @@ async def test_one_tenants_end_is_not_felt_by_the_other_even_if_the_manager_is_k
 async def test_a_missing_version_is_told_and_heals_when_it_comes(manager, home):
     made = await manager.create("early", home, clusterVersionName="not-yet", serviceCidr="10.99.0.0/24")
     vc = await manager.phase(made.key, "Error", reason="ClusterVersionNotFound")
-    assert 'no ClusterVersion "not-yet"' in vc.status.message
+    assert 'ClusterVersion "not-yet" not found' in vc.status.message
     assert vc.condition(ConditionType.CLUSTER_VERSION_FOUND).status == "False"
     assert "ClusterVersionNotFound" in await eventually(lambda: manager.events(vc))
     await manager.meta.create(CLUSTER_VERSIONS, virtual_clusters.cluster_version("not-yet"))
@@ -169,14 +171,14 @@ async def test_a_version_that_does_not_start_is_told_heals_when_it_is_mended_and
 async def test_a_namespace_of_somebody_else_is_never_touched(manager, home):
     await manager.stop()
     made = await manager.create("squatted", home)
-    root = api.root_namespace(Key(home, "squatted"), made.uid)
+    root = api.root_namespace(NamespacedName(home, "squatted"), made.uid)
     foreign = Object.of(
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": root, "labels": {"mine": "yes"}}}
     )
     foreign = await manager.meta.create(resources.NAMESPACES, foreign)
     await manager.start()
     vc = await manager.phase(made.key, "Error", reason="RootNamespaceTaken")
-    assert "left alone" in vc.condition(ConditionType.ROOT_NAMESPACE_READY).message
+    assert "delete the namespace" in vc.condition(ConditionType.ROOT_NAMESPACE_READY).message
     await manager.meta.delete(VIRTUAL_CLUSTERS, made.name, namespace=home)
 
     async def gone():

@@ -8,7 +8,7 @@ import pytest
 import programs
 from eventually import eventually
 from hansa.kube import resources
-from hansa.kube.objects import Key, Object
+from hansa.kube.objects import NamespacedName, Object
 from hansa.tenancy import api
 from hansa.tenancy.api import VIRTUAL_CLUSTERS
 from league import container, fresh_name
@@ -42,7 +42,7 @@ async def brought(tenants, clusters, tmp_path):
         made = await base.make(
             VIRTUAL_CLUSTERS, name, "default", metadata=words, spec={"clusterVersionName": "cv-sample-np"}
         )
-        key = api.root_namespace(Key("default", name), made["metadata"]["uid"])
+        key = api.root_namespace(NamespacedName("default", name), made["metadata"]["uid"])
         yield base, Tenant(member.cluster, member.kubectl, member.client, key), name
 
 

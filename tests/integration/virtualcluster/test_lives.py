@@ -7,10 +7,11 @@ import signal
 
 import pytest
 
+import soaking
 from eventually import eventually
 from hansa.kube import errors, resources
 from hansa.tenancy import installing
-from hansa.tenancy.service_ranges import SERVICE_CIDRS
+from hansa.tenancy.syncing.service_ranges import SERVICE_CIDRS
 from league import fresh_name
 from tenant_league import Tenants, pod
 
@@ -111,6 +112,30 @@ async def test_virtual_clusters_of_another_meta_cluster_are_served_beside_and_ne
     assert (await tenants.super.there(resources.NAMESPACES, blue.below()))["status"]["phase"] == "Active"
 
 
+async def test_what_changed_while_the_syncer_was_killed_is_synced_when_it_is_back(tenants, blue, namespace):
+    below = blue.below(namespace)
+    for name in ("deleted", "changed", "again"):
+        await blue.make(resources.PODS, name, namespace, **pod())
+    former = {name: await blue.phase(name, namespace) for name in ("deleted", "changed", "again")}
+    await tenants.kill()
+    for name in ("deleted", "again"):
+        await blue.client.delete(resources.PODS, name, namespace=namespace, grace=0)
+    await blue.client.patch(resources.PODS, "changed", {"metadata": {"labels": {"a": "b"}}}, namespace=namespace)
+    for name in ("again", "made"):
+        await blue.make(resources.PODS, name, namespace, **pod())
+    await tenants.start()
+    await blue.phase("made", namespace)
+    again = await blue.phase("again", namespace)
+    assert again["metadata"]["uid"] != former["again"]["metadata"]["uid"]
+    copy = await tenants.super.there(resources.PODS, "again", below)
+    assert copy["metadata"]["annotations"][MARK] == again["metadata"]["uid"]
+    changed = await tenants.super.there(
+        resources.PODS, "changed", below, when=lambda one: one["metadata"]["labels"].get("a") == "b"
+    )
+    assert changed["metadata"]["annotations"][MARK] == former["changed"]["metadata"]["uid"], "it is the same copy"
+    await tenants.super.gone(resources.PODS, "deleted", below)
+
+
 class Storm:
     """Random work of a tenant's user."""
 
@@ -150,11 +175,19 @@ class Storm:
             await self.tenant.client.delete(resources.PODS, name, namespace=self.namespace, grace=grace)
 
 
-@pytest.mark.timeout(240)
-async def test_killed_at_random_moments_the_syncer_brings_both_sides_to_agree_exactly(tenants, blue, green, namespace):
-    chance = random.Random(seed := random.SystemRandom().randrange(10**6))
-    print("seed", seed)  # noqa: T201
-    storms = [Storm(tenant, namespace, chance) for tenant in (blue, green)]
+@pytest.mark.soak
+async def test_killed_at_random_moments_the_syncer_brings_both_sides_to_agree_exactly(tenants, blue, green):
+    for seed in soaking.seeds():
+        namespace = fresh_name()
+        for tenant in (blue, green):
+            await tenant.make(resources.NAMESPACES, namespace)
+        await play(tenants, (blue, green), namespace, random.Random(seed))
+        for tenant in (blue, green):
+            await tenant.client.delete(resources.NAMESPACES, namespace)
+
+
+async def play(tenants, both, namespace, chance):
+    storms = [Storm(tenant, namespace, chance) for tenant in both]
     for storm in storms:
         for number in range(CONFIGS):
             await storm.tenant.make(resources.CONFIG_MAPS, f"c-{number}", namespace, data={"k": "0"})

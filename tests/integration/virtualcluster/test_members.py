@@ -9,16 +9,17 @@ import pytest
 
 from eventually import eventually
 from hansa.app.program import Program
-from hansa.control import events
+from hansa.control import event_recorder
 from hansa.engine.registry import Registry, Route
 from hansa.kube import resources
 from hansa.kube.client import Client
-from hansa.tenancy import installing, service_ranges
-from hansa.tenancy.members import Members
-from hansa.tenancy.owners import Owner
-from hansa.tenancy.purging import Purging
-from hansa.tenancy.supers import NEVER, Supers
-from hansa.tenancy.telling import Telling
+from hansa.tenancy import installing
+from hansa.tenancy.syncing import service_ranges
+from hansa.tenancy.syncing.conditions import TenantConditions
+from hansa.tenancy.syncing.members import Members
+from hansa.tenancy.syncing.owners import Owner
+from hansa.tenancy.syncing.purging import Purging
+from hansa.tenancy.syncing.super_clusters import NEVER, SuperClusters
 from league import fresh_name
 from tenant_league import Tenants
 
@@ -34,20 +35,20 @@ async def meta(clusters, tmp_path):
         supervisor = await stack.enter_async_context(program.manager.supervisor)
         cluster = program.cluster("super", client)
         stack.push_async_callback(cluster.close)
-        supers = Supers(
+        supers = SuperClusters(
             registry,
             lambda tenancy, lower, ranges: Route(tenancy.owner.key, lower, (tenancy, ranges)),
             lost_after=NEVER,
             clock=program.clock,
         )
         registry.join(supers.add(cluster))
-        recorder = events.Recorder("hansa-vc-syncer", client, **program.given())
+        recorder = event_recorder.Recorder("hansa-vc-syncer", client, **program.given())
         meta_id = await cluster.identify()
         members = Members(
             registry,
             cluster.informers,
             meta_id,
-            telling=Telling(client, recorder, clock=program.clock),
+            telling=TenantConditions(client, recorder, clock=program.clock),
             connect=lambda login: Client(login, user_agent="hansa-test-members"),
             join=program.cluster,
             routes=supers.routes,
@@ -101,7 +102,7 @@ async def test_a_tenant_without_credentials_is_told_so_and_joins_when_they_come(
         found = await tenants.super.kubectl.get("vc", name)
         told = {one["type"]: one["reason"] for one in found["status"]["conditions"]}
         assert told["Synced"] == "NoCredentials", told
-        warnings = await tenants.super.all("events", namespace="default")
+        warnings = await tenants.super.all("event_recorder", namespace="default")
         assert ("NoCredentials", name) in {(one["reason"], one["involvedObject"]["name"]) for one in warnings}
         return True
 

@@ -8,11 +8,12 @@ import pytest
 from eventually import eventually
 from hansa.kube import resources
 from hansa.local import ClusterSpec
-from hansa.local.components import APISERVER
-from hansa.local.machines import dns, door, images
+from hansa.local.machines import dns, images
 from hansa.local.machines.addresses import Networks
-from hansa.local.machines.door import Place
-from hansa.local.machines.fabric import Fabric
+from hansa.local.machines.host_network import HostNetwork
+from hansa.programs import relay
+from hansa.programs.components import APISERVER
+from hansa.programs.relay import NetnsAddress
 from hansa.tenancy import installing
 from programs import Kubectl, Refused
 from tenant_league import Side, Tenants, pod
@@ -29,9 +30,9 @@ async def crew(real_cluster, fleet, kubectl, tmp_path_factory):
     """A tenant over a super cluster with a real node; a door lets pods reach its API server."""
     [made] = await fleet.up([ClusterSpec("crew", scheduler=False, audit=True, flags=FLUSH)])
     below, above = Networks(real_cluster.record.slot), Networks(made.record.slot)
-    inside = Place(Fabric(fleet.state.root).host("real", 0), str(below.control_plane), PORT)
-    outside = Place("", "127.0.0.1", made.record.ports[APISERVER])
-    relay = await asyncio.create_subprocess_exec(*door.command(inside, outside))
+    inside = NetnsAddress(HostNetwork(fleet.state.root).host("real", 0), str(below.control_plane), PORT)
+    outside = NetnsAddress("", "127.0.0.1", made.record.ports[APISERVER])
+    bridge = await asyncio.create_subprocess_exec(*relay.command(inside, outside))
     async with real_cluster.client("hansa-test") as lower, made.client("hansa-test") as upper:
         await installing.install(lower)
         tenants = Tenants(
@@ -53,8 +54,8 @@ async def crew(real_cluster, fleet, kubectl, tmp_path_factory):
         await tenants.super.kubectl("delete", "vc", "crew", "--wait=false")
         await tenants.super.gone(resources.NAMESPACES, tenant.below("default"))
         await tenants.stop()
-    relay.kill()
-    await relay.wait()
+    bridge.kill()
+    await bridge.wait()
 
 
 @pytest.mark.timeout(240)

@@ -1,4 +1,4 @@
-"""Questions of an API server are answered in its own form."""
+"""AdmissionReviews are answered in the format of the API server."""
 
 import base64
 import json
@@ -9,28 +9,37 @@ from hypothesis import strategies as st
 
 from hansa.admission import json_patch, review
 from hansa.admission.exemption import is_exempt
-from hansa.runtime.errors import HansaError
+from hansa.admission.mutation import Mutation, Refused
+from hansa.kube import resources
 
 
-def question(pod, *, api_version="admission.k8s.io/v1", kind="Pod", operation="CREATE"):
-    request = {"uid": "7", "kind": {"kind": kind}, "namespace": "n", "operation": operation, "object": pod}
+def body(pod, *, api_version="admission.k8s.io/v1", resource="pods", operation="CREATE", **more):
+    request = {
+        "uid": "7",
+        "resource": {"group": "", "version": "v1", "resource": resource},
+        "namespace": "n",
+        "operation": operation,
+        "object": pod,
+        **more,
+    }
     return json.dumps({"apiVersion": api_version, "kind": "AdmissionReview", "request": request}).encode()
 
 
-def ask(pod, mutate, **how):
-    answered = json.loads(review.answer(question(pod, **how), mutate, kind="Pod"))
+def response(pod, mutate, **how):
+    mutation = Mutation(name="test", resources=(resources.PODS,), mutate=mutate)
+    answered = json.loads(review.respond(body(pod, **how), (mutation,), {}))
     assert answered["apiVersion"] == "admission.k8s.io/v1"
     assert answered["kind"] == "AdmissionReview"
     assert answered["response"]["uid"] == "7"
     return answered["response"]
 
 
-def refuse(_pod, _namespace):
-    raise HansaError("it has no name")
+def refuse(_request, _caches):
+    raise Refused("spec.x", 1, "set it to 2")
 
 
-def test_a_change_is_answered_as_a_json_patch():
-    answered = ask({"spec": {"a/b": 1}}, lambda pod, namespace: {"spec": {"a/b": 2, "in": namespace}})
+def test_a_change_is_returned_as_a_json_patch():
+    answered = response({"spec": {"a/b": 1}}, lambda request, _: {"spec": {"a/b": 2, "in": request.namespace}})
     assert answered["allowed"]
     assert answered["patchType"] == "JSONPatch"
     assert json.loads(base64.b64decode(answered["patch"])) == [
@@ -39,32 +48,43 @@ def test_a_change_is_answered_as_a_json_patch():
     ]
 
 
-def test_what_needs_no_change_is_allowed_without_a_patch():
-    assert ask({"spec": {}}, lambda pod, _: pod) == {"uid": "7", "allowed": True}
+def test_an_unchanged_object_is_allowed_without_a_patch():
+    assert response({"spec": {}}, lambda request, _: request.object) == {"uid": "7", "allowed": True}
 
 
-def test_a_refusal_says_why():
-    answered = ask({"spec": {}}, refuse)
+def test_a_refusal_names_field_value_remedy_and_mutation():
+    answered = response({"spec": {}}, refuse)
     assert not answered["allowed"]
-    assert answered["status"] == {"code": 422, "reason": "Invalid", "message": "it has no name"}
-
-
-def test_what_is_no_new_pod_is_allowed_as_it_is():
-    assert ask({"spec": {}}, refuse, kind="Service") == {"uid": "7", "allowed": True}
-    assert ask({"spec": {}}, refuse, operation="UPDATE") == {"uid": "7", "allowed": True}
+    message = "spec.x: Invalid value: 1: set it to 2"
+    assert answered["status"] == {"code": 422, "reason": "Invalid", "message": message}
+    assert answered["auditAnnotations"] == {"refused-by": "test"}
 
 
 @pytest.mark.parametrize(
-    ("body", "sentence"),
+    "how",
+    [
+        {"resource": "services"},
+        {"operation": "UPDATE"},
+        {"operation": "CONNECT"},
+        {"subResource": "binding"},
+        {"operation": "DELETE", "object": None},
+    ],
+)
+def test_a_request_that_no_mutation_applies_to_is_allowed(how):
+    assert response({"spec": {}}, refuse, **how) == {"uid": "7", "allowed": True}
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
     [
         (b"{", "not an AdmissionReview"),
         (b'{"apiVersion":"admission.k8s.io/v1"}', "not an AdmissionReview: Object missing required field `request`"),
-        (question({}, api_version="admission.k8s.io/v1beta1"), "only admission.k8s.io/v1 is spoken here"),
+        (body({}, api_version="admission.k8s.io/v1beta1"), "v1beta1 is not supported; send admission.k8s.io/v1"),
     ],
 )
-def test_what_is_no_review_is_told_so(body, sentence):
-    with pytest.raises(review.NoReview, match=sentence):
-        review.answer(body, refuse, kind="Pod")
+def test_a_body_that_is_no_review_is_refused(body, message):
+    with pytest.raises(review.InvalidReview, match=message):
+        review.respond(body, (), {})
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from hansa.cli.kubectl_vc import main, manifest, reaching, showing, waiting
-from hansa.kube.objects import Key, Object
+from hansa.cli.kubectl_vc import kubeconfig, main, manifest, printing, waiting
+from hansa.kube.objects import NamespacedName, Object
 from hansa.runtime.errors import HansaError
 from hansa.tenancy import api
 
@@ -82,7 +82,9 @@ def test_a_command_after_two_dashes_keeps_its_flags():
     assert read.command == ["kubectl", "get", "ns", "-o", "name"]
 
 
-@pytest.mark.parametrize(("name", "where"), [("one", Key("ns", "one")), ("other/one", Key("other", "one"))])
+@pytest.mark.parametrize(
+    ("name", "where"), [("one", NamespacedName("ns", "one")), ("other/one", NamespacedName("other", "one"))]
+)
 def test_a_name_may_bring_its_namespace(name, where):
     assert main.place(name, "ns") == where
 
@@ -92,7 +94,7 @@ def test_a_name_may_bring_its_namespace(name, where):
     [(0, "0s"), (59, "59s"), (60, "1m"), (75, "1m15s"), (374400, "4d8h"), (54000, "15h"), (1e7, "115d")],
 )
 def test_ages_are_as_kubectl_tells_them(seconds, text):
-    assert showing.age(timedelta(seconds=seconds)) == text
+    assert printing.age(timedelta(seconds=seconds)) == text
 
 
 def node(name, *, ready="True", address="10.0.0.1"):
@@ -104,12 +106,12 @@ def node(name, *, ready="True", address="10.0.0.1"):
 
 def test_a_node_port_is_reached_at_the_first_ready_node():
     nodes = [node("c", address="10.0.0.3"), node("a", ready="Unknown"), node("b", address="10.0.0.2")]
-    assert reaching.node_address(nodes) == "10.0.0.2"
+    assert kubeconfig.node_address(nodes) == "10.0.0.2"
 
 
 def test_without_a_ready_node_a_node_port_is_told_to_be_out_of_reach():
     with pytest.raises(HansaError, match="no node of the super cluster is Ready"):
-        reaching.node_address([node("a", ready="False")])
+        kubeconfig.node_address([node("a", ready="False")])
 
 
 @pytest.mark.parametrize(
@@ -119,14 +121,14 @@ def test_without_a_ready_node_a_node_port_is_told_to_be_out_of_reach():
 def test_a_load_balancer_has_an_address_or_a_name(ingress, address):
     status = {"loadBalancer": {"ingress": ingress} if ingress is not None else {}}
     service = Object.of({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "status": status})
-    assert reaching.ingress_address(service) == address
+    assert kubeconfig.ingress_address(service) == address
 
 
 def test_a_moved_kubeconfig_still_verifies_its_server():
     config = {
         "clusters": [{"name": "vc", "cluster": {"server": "https://10.0.0.1:6443", "certificate-authority-data": "x"}}]
     }
-    assert reaching.moved(config, "https://192.0.2.1:30000")["clusters"] == [
+    assert kubeconfig.moved(config, "https://192.0.2.1:30000")["clusters"] == [
         {
             "name": "vc",
             "cluster": {
@@ -168,6 +170,6 @@ def test_trouble_is_told_in_the_managers_words():
 
 def test_virtual_clusters_are_shown_as_a_table():
     now = vc().object.metadata.creation_timestamp
-    lines = showing.table([vc("Running", clusterNamespace="ns-123456-one")], now).splitlines()
+    lines = printing.table([vc("Running", clusterNamespace="ns-123456-one")], now).splitlines()
     assert lines[0].split() == ["NAMESPACE", "NAME", "PHASE", "CLUSTERVERSION", "ROOTNAMESPACE", "AGE"]
     assert lines[1].split() == ["ns", "one", "Running", "cv", "ns-123456-one", "-"]

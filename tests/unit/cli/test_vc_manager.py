@@ -21,6 +21,10 @@ def test_without_flags_processes_of_this_machine_serve_with_an_etcd_each():
     assert (found.process.is_etcd_shared, found.process.state) == (False, Path("/home/s/hansa-tenants"))
 
 
+def test_tenants_programs_keep_their_niceness_unless_a_flag_raises_it():
+    assert [settings().process.nice, settings("--tenant-nice", "7").process.nice] == [0, 7]
+
+
 def test_upstreams_name_for_its_provisioner_is_understood():
     assert settings("--provisioner", "native").provisioner == settings("--provisioner", "statefulset").provisioner
 
@@ -34,6 +38,8 @@ def test_upstreams_name_for_its_provisioner_is_understood():
         ("--address", "localhost"),
         ("--provisioner", "magic"),
         ("--etcd", "none"),
+        ("--tenant-nice", "20"),
+        ("--tenant-nice", "-1"),
     ],
 )
 def test_nonsense_is_refused(words, capsys):
@@ -42,6 +48,6 @@ def test_nonsense_is_refused(words, capsys):
     assert words[0] in capsys.readouterr().err
 
 
-def test_a_range_that_cannot_be_cut_is_refused():
-    with pytest.raises(HansaError, match="cannot be cut"):
+def test_a_range_that_cannot_be_divided_is_refused():
+    with pytest.raises(HansaError, match="cannot be divided"):
         settings("--service-prefix", "8")

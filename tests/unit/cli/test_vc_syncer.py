@@ -7,7 +7,7 @@ import pytest
 
 from hansa.cli import vc_syncer
 from hansa.kube.credentials.source import Source
-from hansa.model.translation.tenant.settings import Allowance
+from hansa.model.translation.tenant.tenant_settings import Allowance
 from hansa.modes.virtualcluster_settings import Extra, InvalidSettings, Pool
 
 
@@ -30,7 +30,7 @@ def test_what_all_tenants_may_and_what_else_travels_is_said_by_name():
     settings = read("--allow", "hostPath, privileged", "--extra-syncing-resources", "ingress,crd")
     assert settings.tenants.allowed == {Allowance.HOST_PATH, Allowance.PRIVILEGED}
     assert settings.mode.extra == {Extra.INGRESS, Extra.CUSTOM_RESOURCE_DEFINITION}
-    with pytest.raises(InvalidSettings, match='no allowance "root": there are hostPath'):
+    with pytest.raises(InvalidSettings, match='unknown allowance "root"; supported: hostPath'):
         read("--allow", "root")
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hansa.cli import virtual_node
-from hansa.kube.tolerations import Taint
+from hansa.kube.language.tolerations import Taint
 from hansa.modes.tensile_settings import Controllers
 from hansa.runtime.errors import HansaError
 

@@ -30,7 +30,7 @@ def machine(world, reconcile, *, workers=4, deadline=10.0, **options):
 def count(world, outcome):
     found = f'hansa_reconciles_total{{controller="test",outcome="{outcome}"}} '
     return next(
-        (int(line.removeprefix(found)) for line in world.metrics.text().splitlines() if line.startswith(found)), 0
+        (float(line.removeprefix(found)) for line in world.metrics.text().splitlines() if line.startswith(found)), 0
     )
 
 

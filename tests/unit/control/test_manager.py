@@ -21,7 +21,7 @@ def recording(events, name, *, work=forever):
         finally:
             events.append(f"{name} ends")
 
-    return manager.Part(name, run)
+    return manager.Component(name, run)
 
 
 def test_a_failed_part_starts_again_without_the_others():
@@ -59,7 +59,7 @@ def test_at_the_end_work_is_finished_first_and_then_what_it_stands_on_ends():
         work = queue.Queue("q", clock=world.clock, random=world.random, metrics=world.metrics)
         worker = controller.Controller("c", reconcile, queue=work, metrics=world.metrics, workers=1)
         program.serve(recording(events, "cache"))
-        program.work(manager.Part("controller", worker.run, drain=worker.drain))
+        program.work(manager.Component("controller", worker.run, drain=worker.drain))
         program.work(recording(events, "audit"))
         running = asyncio.create_task(program.run())
         work.add("a")
@@ -84,7 +84,7 @@ def stubborn_program(world, events):
     work = queue.Queue("q", clock=world.clock, random=world.random, metrics=world.metrics)
     worker = controller.Controller("c", reconcile, queue=work, metrics=world.metrics, workers=1, deadline=5000)
     program = make(world, grace=20)
-    program.work(manager.Part("controller", worker.run, drain=worker.drain))
+    program.work(manager.Component("controller", worker.run, drain=worker.drain))
     work.add("a")
     return program
 
@@ -129,8 +129,8 @@ def test_it_is_ready_when_all_parts_are_and_a_part_that_gives_up_does_not_hold_t
             await asyncio.sleep(30)
             raise errors.HansaError("r2 cannot be reached")
 
-        program.serve(manager.Part("r1", forever, ready=listed))
-        program.serve(manager.Part("r2", forever, ready=unreachable))
+        program.serve(manager.Component("r1", forever, ready=listed))
+        program.serve(manager.Component("r2", forever, ready=unreachable))
         before = program.troubles()
         running = asyncio.create_task(program.run())
         await world.clock.sleep(10)

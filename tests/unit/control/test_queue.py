@@ -224,7 +224,7 @@ def test_depth_waiting_and_work_are_measured():
         return running, world.metrics.text()
 
     running, after = simulation.run(main)
-    assert 'hansa_queue_depth{queue="test",group="a"} 1' in running
+    assert 'hansa_queue_depth{group="a",queue="test"} 1' in running
     assert 'hansa_queue_delayed{queue="test"} 1' in running
     assert 'hansa_queue_working{queue="test"} 1' in running
     assert 'hansa_queue_longest_work_seconds{queue="test"} 2' in running
@@ -236,7 +236,7 @@ def test_a_queue_that_is_closed_is_no_longer_measured():
     async def main(world):
         keys = make(world)
         keys.add(("a", 1))
-        assert 'hansa_queue_depth{queue="test",group="a"} 1' in world.metrics.text()
+        assert 'hansa_queue_depth{group="a",queue="test"} 1' in world.metrics.text()
         keys.close()
         assert "hansa_queue_depth{" not in world.metrics.text()
 

@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import simulation
-from hansa.control import knowledge, store, table
+from hansa.control import freshness, store, table
 from hansa.kube import errors, objects, watching
 from hansa.runtime import errors as runtime_errors
 from machinery import Witness
@@ -15,7 +15,7 @@ def an_object(name, version, *, uid="", labels=None):
 
 
 def key(name):
-    return objects.Key("ns", name)
+    return objects.NamespacedName("ns", name)
 
 
 def run(main):
@@ -23,7 +23,7 @@ def run(main):
 
 
 def make(world, **options):
-    return store.Store("pods of r1", clock=world.clock, metrics=world.metrics, **options)
+    return store.Store("pods of r1", cluster="r1", resource="pods", clock=world.clock, metrics=world.metrics, **options)
 
 
 def listed(cache, version, *objs):
@@ -177,7 +177,7 @@ def test_it_is_known_after_the_first_list_and_unknown_when_the_watch_is_silent_f
         known = cache.knowledge
         told = []
         known.listen(lambda is_known: told.append((world.clock.now(), is_known)))
-        with pytest.raises(knowledge.Unlisted, match="no list of pods of r1 in 5 s: it has not been listed yet"):
+        with pytest.raises(freshness.Unlisted, match="no list of pods of r1 in 5 s: it has not been listed yet"):
             await known.wait_complete(5)
         listed(cache, 10)
         await known.wait_complete(5)
@@ -259,7 +259,7 @@ def test_a_listener_that_fails_is_counted_and_disturbs_nobody():
 
     told, text = run(main)
     assert told == ["a"]
-    assert 'hansa_listener_failures_total{store="pods of r1"} 2' in text
+    assert 'hansa_listener_failures_total{cluster="r1",resource="pods"} 2' in text
 
 
 def test_a_snapshot_stays_as_it_was():

@@ -10,7 +10,7 @@ import pytest
 
 import engine_lab as lab
 import simulation
-from hansa.engine import apart
+from hansa.engine import fanout
 from hansa.engine.applier import Applier, Away, Foreign, Refused, Stale
 from hansa.kube import errors, resources
 from hansa.model import plan
@@ -41,23 +41,22 @@ class Quick(Silent):
 
 def side(name, client):
     @contextlib.asynccontextmanager
-    async def flight():
+    async def write():
         yield
 
-    cluster = types.SimpleNamespace(name=name, client=client, flights=types.SimpleNamespace(flight=flight))
+    cluster = types.SimpleNamespace(name=name, client=client, writes=types.SimpleNamespace(write=write))
     return types.SimpleNamespace(cluster=cluster, stores={MAPS: types.SimpleNamespace(observe=lambda _: None)})
 
 
-def scene(act, *, may_write=lambda: True, mode=lab.SMALL, yielded=lambda *_: None, **clients):
+def scene(act, *, may_write=lambda: True, mode=lab.SMALL, replaced=lambda *_: None, **clients):
     async def main(world):
         sides = {name: side(name, client) for name, client in clients.items()}
-        view = types.SimpleNamespace(
-            side=sides.__getitem__, under_way=set(), mode=mode, upper_id="id", going=lambda *_: ()
-        )
+        clusters = types.SimpleNamespace(side=sides.__getitem__, upper_id="id", going=lambda *_: ())
+        view = types.SimpleNamespace(clusters=clusters, in_flight=set(), mode=mode)
         applier = Applier(
-            metrics=world.metrics, may_write=may_write, ended=lambda *_: None, yielded=yielded, clock=world.clock
+            metrics=world.metrics, may_write=may_write, ended=lambda *_: None, replaced=replaced, clock=world.clock
         )
-        todo = plan.Plan(tuple(plan.Create(name, lab.config_map("settings"), "it is wanted") for name in clients))
+        todo = plan.Plan(tuple(plan.Create(name, lab.config_map("settings"), plan.Reason.PLACED) for name in clients))
         pair = Pair(KEY, lab.config_map("settings"), lowers=dict.fromkeys(clients))
         await act(applier, todo, pair, view)
         await applier.close()
@@ -70,9 +69,9 @@ def test_a_server_that_is_silent_holds_up_no_other():
 
     async def act(applier, todo, pair, view):
         assert await applier.apply(todo, pair, view) == []
-        assert asyncio.get_running_loop().time() <= apart.MOMENT
+        assert asyncio.get_running_loop().time() <= fanout.PATIENCE
         assert (silent.written, quick.written) == (1, 1)
-        assert view.under_way == {(KEY, "a")}
+        assert view.in_flight == {(KEY, "a")}
 
     scene(act, a=silent, b=quick)
 
@@ -82,7 +81,7 @@ def test_who_does_not_lead_any_more_writes_nothing():
 
     async def act(applier, todo, pair, view):
         [problem] = await applier.apply(todo, pair, view)
-        assert problem == Away("b", "this process does not lead any more")
+        assert problem == Away("b", "this process is no longer the leader")
         assert quick.written == 1
 
     scene(act, may_write=lambda: next(answers), a=quick, b=quick)
@@ -118,7 +117,7 @@ def test_answers_are_sorted_by_what_is_to_be_done_next(error, kind):
     async def act(applier, todo, pair, view):
         [problem] = await applier.apply(todo, pair, view)
         assert isinstance(problem, kind)
-        assert (problem.cluster, problem.sentence) == ("a", "no")
+        assert (problem.cluster, problem.message) == ("a", "no")
 
     scene(act, a=Refusing())
 
@@ -148,13 +147,13 @@ def test_what_is_refused_is_made_as_the_rule_would_have_it_instead_and_told(fiel
 
     async def act(applier, _todo, pair, view):
         obj = lab.config_map("settings").with_fields(spec={"wished": 1, "needed": 2})
-        problems = await applier.apply(plan.Plan((plan.Create("a", obj, "it is wanted"),)), pair, view)
+        problems = await applier.apply(plan.Plan((plan.Create("a", obj, plan.Reason.PLACED),)), pair, view)
         assert [type(problem) for problem in problems] == ([] if is_made else [Refused])
         assert choosy.written == int(is_made)
         assert told == ([(KEY, "a", f"{field} is taken")] if is_made else [])
 
-    rules = {MAPS: replace(lab.SMALL.rules[MAPS], yields=yielding)}
-    scene(act, mode=replace(lab.SMALL, rules=rules), yielded=lambda *what: told.append(what), a=choosy)
+    rules = {MAPS: replace(lab.SMALL.rules[MAPS], fallback=yielding)}
+    scene(act, mode=replace(lab.SMALL, rules=rules), replaced=lambda *what: told.append(what), a=choosy)
 
 
 def test_what_is_free_a_moment_later_is_not_given_up():
@@ -162,8 +161,8 @@ def test_what_is_free_a_moment_later_is_not_given_up():
 
     async def act(applier, _todo, pair, view):
         obj = lab.config_map("settings").with_fields(spec={"wished": 1})
-        assert await applier.apply(plan.Plan((plan.Create("a", obj, "it is wanted"),)), pair, view) == []
+        assert await applier.apply(plan.Plan((plan.Create("a", obj, plan.Reason.PLACED),)), pair, view) == []
         assert (choosy.written, told) == (1, [])
 
-    rules = {MAPS: replace(lab.SMALL.rules[MAPS], yields=yielding)}
-    scene(act, mode=replace(lab.SMALL, rules=rules), yielded=lambda *what: told.append(what), a=choosy)
+    rules = {MAPS: replace(lab.SMALL.rules[MAPS], fallback=yielding)}
+    scene(act, mode=replace(lab.SMALL, rules=rules), replaced=lambda *what: told.append(what), a=choosy)

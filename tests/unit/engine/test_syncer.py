@@ -12,7 +12,7 @@ def test_lanes_have_the_weights_of_their_routes():
     async def main(world):
         syncer = Syncer(lab.SMALL, Registry(), clock=world.clock, random=world.random, metrics=world.metrics)
         routes = {"a": Route("up", "a", weight=3.0), "b": Route("up", "b", weight=0.5)}
-        syncer._views._views["up"] = types.SimpleNamespace(routes=routes)
+        syncer._views._views["up"] = types.SimpleNamespace(clusters=types.SimpleNamespace(routes=routes))
         return [syncer._weight(Lane(*ends)) for ends in (("up", "a"), ("up", "b"), ("up", SEVERAL), ("gone", "a"))]
 
     assert simulation.run(main) == [3.0, 0.5, 3.0, 1.0]

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hansa.kube import answers
+from hansa.kube import decoding
 from hansa.kube.errors import Invalid, Status
-from hansa.kube.objects import Key, Object, OwnerReference
+from hansa.kube.objects import NamespacedName, Object, OwnerReference
 
 POD: dict[str, Any] = {
     "apiVersion": "v1",
@@ -46,7 +46,12 @@ UNKNOWN = st.text(min_size=1).map(lambda text: f"x{text}")
 def test_typed_metadata_is_read() -> None:
     pod = Object.of(POD)
     assert (pod.api_version, pod.kind, pod.name, pod.namespace, pod.uid) == ("v1", "Pod", "web-0", "shop", "6ad9")
-    assert (pod.key, str(pod.key), pod.version, pod.is_leaving) == (Key("shop", "web-0"), "shop/web-0", "41", True)
+    assert (pod.key, str(pod.key), pod.version, pod.is_leaving) == (
+        NamespacedName("shop", "web-0"),
+        "shop/web-0",
+        "41",
+        True,
+    )
     assert pod.metadata.deletion_grace_period_seconds == 0
     assert pod.metadata.owner_references == (
         OwnerReference(api_version="apps/v1", kind="ReplicaSet", name="web", uid="1", controller=True),
@@ -82,9 +87,9 @@ def test_an_answer_a_list_and_a_watch_read_the_same(content: dict[str, Any]) -> 
     bare = {"metadata": POD["metadata"] | {"managedFields": [{}]}, **content}
     whole = bare | {"apiVersion": "v1", "kind": "Pod"}
     listed = {"apiVersion": "v1", "kind": "PodList", "metadata": {"resourceVersion": "50"}, "items": [bare]}
-    page = answers.parse_page(json.dumps(listed).encode())
-    kind, watched = answers.parse_event(json.dumps({"type": "ADDED", "object": whole}).encode())
-    answered = answers.parse_object(json.dumps(whole).encode())
+    page = decoding.parse_page(json.dumps(listed).encode())
+    kind, watched = decoding.parse_event(json.dumps({"type": "ADDED", "object": whole}).encode())
+    answered = decoding.parse_object(json.dumps(whole).encode())
     assert (kind, page.version, page.next) == ("ADDED", "50", "")
     expected = {"apiVersion": "v1", "kind": "Pod", "metadata": POD["metadata"], **content}
     assert [obj.to_dict() for obj in (*page.items, watched, answered) if isinstance(obj, Object)] == [expected] * 3
@@ -92,7 +97,7 @@ def test_an_answer_a_list_and_a_watch_read_the_same(content: dict[str, Any]) -> 
 
 def test_a_list_of_nothing_is_empty() -> None:
     for items in ("[]", "null"):
-        assert answers.parse_page(f'{{"kind":"PodList","items":{items}}}'.encode()).items == ()
+        assert decoding.parse_page(f'{{"kind":"PodList","items":{items}}}'.encode()).items == ()
 
 
 def test_a_watch_s_error_is_a_status() -> None:
@@ -104,7 +109,7 @@ def test_a_watch_s_error_is_a_status() -> None:
         "reason": "Expired",
         "message": "too old",
     }
-    kind, status = answers.parse_event(json.dumps({"type": "ERROR", "object": gone}).encode())
+    kind, status = decoding.parse_event(json.dumps({"type": "ERROR", "object": gone}).encode())
     assert (kind, status) == ("ERROR", Status(code=410, reason="Expired", message="too old"))
 
 

@@ -106,11 +106,11 @@ async def test_another_program_makes_another_archive(tmp_path: Path, programs: d
     assert await images.ensure(tmp_path / "cache", programs, busybox=programs["busybox"]) != first
 
 
-async def test_a_program_that_cannot_be_read_is_a_sentence_and_leaves_no_half_archive(
+async def test_an_unreadable_program_is_an_error_and_leaves_no_partial_archive(
     tmp_path: Path, programs: dict[str, Path]
 ) -> None:
     programs["coredns"].unlink()
     programs["coredns"].mkdir()
-    with pytest.raises(HansaError, match=r"cannot make the images of real nodes in .*cache: Is a directory"):
+    with pytest.raises(HansaError, match=r"cannot build the images of real nodes in .*cache: Is a directory"):
         await images.ensure(tmp_path / "cache", programs, busybox=programs["busybox"])
     assert [path.name for path in (tmp_path / "cache").iterdir()] == ["lock"]

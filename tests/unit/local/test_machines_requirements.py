@@ -1,4 +1,4 @@
-"""What real nodes need of a machine, and how it is said that something is missing."""
+"""Requirements of real nodes, and how missing ones are reported."""
 
 import struct
 from pathlib import Path
@@ -46,8 +46,8 @@ def test_the_major_version_of_containerd_is_read(printed: str, major: int) -> No
     assert requirements.containerd_major(printed) == major
 
 
-def test_a_version_that_cannot_be_read_is_a_sentence() -> None:
-    with pytest.raises(CannotRunNodes, match='cannot read a version from what "containerd --version" prints: what'):
+def test_output_without_a_version_is_refused() -> None:
+    with pytest.raises(CannotRunNodes, match='no version in the output of "containerd --version": what'):
         requirements.containerd_major("what?\n")
 
 
@@ -61,6 +61,6 @@ def elf(*kinds: int) -> bytes:
     ("content", "expected"),
     [(elf(1, 1), True), (elf(6, 3, 1), False), (b"#!/bin/sh\n", False), (b"", False)],
 )
-def test_a_program_is_static_if_it_asks_for_no_interpreter(tmp_path: Path, content: bytes, expected: bool) -> None:
+def test_a_program_is_static_if_it_has_no_interpreter_segment(tmp_path: Path, content: bytes, expected: bool) -> None:
     (tmp_path / "program").write_bytes(content)
     assert requirements.is_static(tmp_path / "program") is expected

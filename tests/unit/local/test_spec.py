@@ -1,4 +1,4 @@
-"""What a user may ask of a local cluster."""
+"""Validation of the specification of a local cluster."""
 
 import pytest
 
@@ -12,27 +12,27 @@ def test_names_that_can_be_part_of_other_names_are_accepted(name):
 
 
 @pytest.mark.parametrize("name", ["", "-a", "a-", "A", "a.b", "a/b", "..", "a" * 31, "é", "a b"])
-def test_other_names_are_refused_with_a_sentence(name):
-    with pytest.raises(InvalidSpec, match="cannot be a cluster's name: use up to 30"):
+def test_other_names_are_refused(name):
+    with pytest.raises(InvalidSpec, match="is not a valid cluster name: use up to 30"):
         spec.check(ClusterSpec(name))
 
 
 @pytest.mark.parametrize(
-    ("wish", "sentence"),
+    ("given", "message"),
     [
-        (ClusterSpec("a", nodes=-1), "--nodes -1: a number of nodes cannot be negative"),
+        (ClusterSpec("a", nodes=-1), "--nodes -1: must not be negative"),
         (ClusterSpec("a", real_nodes=-2), "--real-nodes -2"),
-        (ClusterSpec("a", real_nodes=254), "--real-nodes 254: a cluster can have 253"),
+        (ClusterSpec("a", real_nodes=254), "--real-nodes 254: at most 253 are possible"),
         (ClusterSpec("a", port=0), "--port 0"),
         (ClusterSpec("a", port=65536), "--port 65536"),
         (ClusterSpec("a", shape=NodeShape(cpu="many")), "--node-cpu: .*many"),
         (ClusterSpec("a", shape=NodeShape(memory="12GG")), "--node-memory: .*12GG"),
-        (ClusterSpec("a", shape=NodeShape(pods="-1")), "--node-pods -1: a node cannot have less than nothing"),
+        (ClusterSpec("a", shape=NodeShape(pods="-1")), "--node-pods -1: must not be negative"),
     ],
 )
-def test_nonsense_is_refused_with_a_sentence_that_names_it(wish, sentence):
-    with pytest.raises(InvalidSpec, match=sentence):
-        spec.check(wish)
+def test_an_invalid_value_is_refused_with_flag_and_value(given, message):
+    with pytest.raises(InvalidSpec, match=message):
+        spec.check(given)
 
 
 @pytest.mark.parametrize(

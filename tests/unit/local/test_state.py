@@ -1,4 +1,4 @@
-"""The folder that remembers local clusters."""
+"""The state folder of local clusters."""
 
 import os
 from pathlib import Path
@@ -19,7 +19,7 @@ def test_a_record_is_read_as_it_was_written(tmp_path):
     assert folder.records() == [record]
 
 
-def test_an_unknown_cluster_is_answered_with_those_that_are_known(tmp_path):
+def test_an_unknown_cluster_is_refused_with_the_known_names(tmp_path):
     folder = State(tmp_path)
     folder.save(Record(ClusterSpec("a"), slot=1, ports={}))
     with pytest.raises(state.UnknownCluster, match=r'there is no local cluster "b" \(known: a\)'):
@@ -41,7 +41,7 @@ def test_the_folder_is_named_by_the_user_the_environment_or_the_standard():
 
 
 def test_a_path_too_long_for_a_socket_is_refused():
-    with pytest.raises(state.UnusableState, match="too long a path: sockets in it allow 90 characters"):
+    with pytest.raises(state.UnusableState, match="is too long: Unix sockets in it allow 90 characters"):
         state.open_state(Path("/nowhere") / ("x" * 90))
 
 
@@ -50,7 +50,7 @@ def test_a_folder_of_another_user_is_refused(tmp_path):
     if os.getuid() == 0:
         foreign = tmp_path
         os.chown(tmp_path, 65534, 65534)
-    with pytest.raises(state.UnusableState, match="belongs to .*; name another one with --state"):
+    with pytest.raises(state.UnusableState, match="belongs to .*; choose another with --state"):
         state.open_state(foreign)
 
 

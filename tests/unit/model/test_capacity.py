@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hansa.kube import quantity, tolerations
-from hansa.kube.objects import Key
+from hansa.kube.language import quantity, tolerations
+from hansa.kube.objects import NamespacedName
 from hansa.model import capacity, requests
 from lower_things import container, node, pod
 
@@ -124,7 +124,7 @@ def test_a_change_that_nobody_feels_is_told_as_none():
     cluster = made(node(cpu="8"), pod("ours", labels=OURS))
     assert not put(cluster, node(cpu="8000m"))
     assert not put(cluster, pod("ours", labels=OURS, containers=[container(cpu="2")]))
-    assert not cluster.pod(Key("default", "ours"), None)
+    assert not cluster.pod(NamespacedName("default", "ours"), None)
     assert not cluster.node("other", None)
 
 

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from hansa.kube import resources
-from hansa.kube.objects import Key as Place
-from hansa.kube.objects import Object
+from hansa.kube.objects import NamespacedName, Object
 from hansa.kube.resource import Resource
 from hansa.model import decision, keys, lifecycle, plan, stamp
-from hansa.model.mode import Mode, Part, Rule, patches_of
+from hansa.model.lookups import Found, Lookups
+from hansa.model.mode import Mode, PatchPart, Rule, patches_of
 from hansa.model.pair import Grade, Key, Link, Pair, Side, Unknown
 from worlds import status_up
 
@@ -32,24 +32,22 @@ RULES = {
     }.items()
 }
 RULES[GUESTS] = replace(RULES[GUESTS], check=lambda guest, _: "it is too big" if guest.spec["v"] == "big" else "")
-RULES[ROBOTS] = replace(RULES[ROBOTS], binds=lambda robot: robot.spec.get("nodeName", ""), down_patches=lambda *_: ())
+RULES[ROBOTS] = replace(
+    RULES[ROBOTS], bound_node=lambda robot: robot.spec.get("nodeName", ""), down_patches=lambda *_: ()
+)
+RULES[resources.NODES] = Rule(resources.NODES)
 MODE = Mode(name="test", rules=RULES)
 
 
-class Nodes:
-    """An upper cluster that has the node n1."""
-
-    def upper(self, _resource: Resource, place: Place) -> Object | None:
-        return upper() if place == Place("", "n1") else None
-
-    def lower(self, _resource: Resource, _place: Place) -> Object | None:
-        return None
-
-    def uppers(self, _resource: Resource, _namespace: str) -> tuple[Object, ...]:
-        return ()
-
-
-LINKS = {name: Link("up", "id-of-up", name, around=Nodes()) for name in ("a", "b")}
+NODE = Object.of({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}})
+# The upper cluster has the node n1, and no n2.
+NODES = Lookups(
+    {
+        (resources.NODES, NamespacedName("", "n1")): Found(NODE, None),
+        (resources.NODES, NamespacedName("", "n2")): Found(None, None),
+    }
+)
+LINKS = {name: Link("up", "id-of-up", name, lookups=NODES) for name in ("a", "b")}
 HERE = {"a": Grade.CHOSEN}
 LEAVING = {"deletionTimestamp": "2026-11-15T12:00:00Z"}
 RUNNING: dict[str, Any] = {"phase": "Running", "startTime": "2026-11-15T11:00:00Z"}
@@ -84,7 +82,7 @@ def decided(above: Side, below: Mapping[str, Side], intents: Any = HERE, *, of: 
 
 
 def actions(above: Side, below: Mapping[str, Side], intents: Any = HERE, *, of: Resource, **more: Any):
-    pair = Pair(Key("up", of, "shop", "web"), above, LINKS, below, intents, **more)
+    pair = Pair(Key("up", of, "shop", "web"), above, LINKS, below, intents=intents, **more)
     return decision.decide(pair, MODE).actions
 
 
@@ -210,20 +208,20 @@ def test_the_next_life_begins_when_the_one_before_is_over_or_was_of_another_obje
     ],
 )
 def test_what_was_elsewhere_before_begins_when_nothing_is_left_there_and_that_is_told(below, lines) -> None:
-    assert _handed_over(below, HERE | {"b": Grade.PAST}) == lines
+    assert _moved(below, HERE | {"b": Grade.PAST}) == lines
 
 
 def test_whoever_does_not_see_where_it_was_before_waits_to_be_told() -> None:
-    assert _handed_over({}, HERE | {"z": Grade.PAST}) == ["wait", "wait"]  # "z" is another process's
-    assert _handed_over({}, {"z": Grade.CHOSEN, "b": Grade.PAST}) == ["wait", "patch u1 in up"]
-    assert _handed_over({"b": None}, {"b": Grade.PAST}) == ["patch u1 in up"], "it is not wanted there"
+    assert _moved({}, HERE | {"z": Grade.PAST}) == ["wait", "wait"]  # "z" is another process's
+    assert _moved({}, {"z": Grade.CHOSEN, "b": Grade.PAST}) == ["wait", "patch u1 in up"]
+    assert _moved({"b": None}, {"b": Grade.PAST}) == ["patch u1 in up"], "it is not wanted there"
 
 
-def _handed_over(below: Mapping[str, Side], intents: Mapping[str, Grade]) -> list[str]:
+def _moved(below: Mapping[str, Side], intents: Mapping[str, Grade]) -> list[str]:
     told = replace(
-        RULES[resources.PODS], handed_over=lambda _, cluster: [Part({"metadata": {"labels": {cluster: ""}}})]
+        RULES[resources.PODS], on_moved=lambda _, cluster: [PatchPart({"metadata": {"labels": {cluster: ""}}})]
     )
-    pair = Pair(Key("up", resources.PODS, "shop", "web"), upper(), LINKS, below, intents)
+    pair = Pair(Key("up", resources.PODS, "shop", "web"), upper(), LINKS, below, intents=intents)
     return [_line(action) for action in decision.decide(pair, Mode("test", {resources.PODS: told})).actions]
 
 
@@ -240,7 +238,7 @@ def test_one_of_several_copies_speaks_and_no_other_while_it_cannot_be_seen() -> 
 
 
 def test_where_all_tell_each_copy_that_is_seen_does() -> None:
-    several = Mode(name="test", rules={SETTINGS: replace(RULES[SETTINGS], all_tell=True)})
+    several = Mode(name="test", rules={SETTINGS: replace(RULES[SETTINGS], merges_statuses=True)})
     both = {"a": Grade.CHOSEN, "b": Grade.CHOSEN}
     for below, lines in (
         ({"a": lower(), "b": lower()}, ["patch u1/status in up"] * 2),
@@ -259,7 +257,7 @@ def test_copies_that_hold_data_stay_until_the_upper_object_goes() -> None:
 
 
 def test_what_lacks_something_above_waits_a_moment_and_is_refused_then() -> None:
-    pair = Pair(Key("up", resources.PODS, "shop", "web"), upper(), LINKS, {"a": None}, HERE, lacks="no secret")
+    pair = Pair(Key("up", resources.PODS, "shop", "web"), upper(), LINKS, {"a": None}, HERE, missing="no secret")
     mode = Mode("test", RULES)
     assert decision.decide(replace(pair, patience=1.5), mode).actions == (plan.Wait("no secret", seconds=1.5),)
     assert decision.decide(pair, mode).actions[0] == plan.Refuse("a", "no secret")
@@ -278,11 +276,11 @@ def test_an_object_of_the_same_name_serves_where_the_kind_shares_names() -> None
 
 
 def test_what_it_waits_for_comes_first() -> None:
-    assert decided(upper(), {}, waits_for={"a": "secrets shop/key is not in a yet"}) == ["wait"]
+    assert decided(upper(), {}, blocked={"a": "secrets shop/key is not in a yet"}) == ["wait"]
 
 
 def test_what_is_settled_is_not_computed_again() -> None:
-    assert decided(told(spec="2"), {"a": lower()}, settled=frozenset({"a"})) == []
+    assert decided(told(spec="2"), {"a": lower()}, in_sync=frozenset({"a"})) == []
 
 
 def test_kinds_that_the_mode_does_not_know_and_clusters_without_a_link_are_left_alone() -> None:
@@ -301,10 +299,10 @@ def test_what_may_not_travel_is_refused_and_what_travelled_before_stays_as_it_is
 
 
 def test_what_is_refused_is_told_on_the_upper_object_if_its_kind_has_words_for_it() -> None:
-    def word(_guest: Object, sentence: str) -> list[Part]:
-        return [Part({"status": {"why": sentence}}, "status")]
+    def word(_guest: Object, sentence: str) -> list[PatchPart]:
+        return [PatchPart({"status": {"why": sentence}}, "status")]
 
-    mode = replace(MODE, rules={GUESTS: replace(RULES[GUESTS], refused=word)})
+    mode = replace(MODE, rules={GUESTS: replace(RULES[GUESTS], on_refused=word)})
     pair = Pair(Key("up", GUESTS, "shop", "web"), upper(spec="big"), LINKS, {}, HERE)
     [_, told] = decision.decide(pair, mode).actions
     assert isinstance(told, plan.Patch)

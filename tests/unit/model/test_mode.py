@@ -3,10 +3,9 @@
 from typing import Any
 
 from hansa.kube import resources
-from hansa.kube.objects import Key as Place
-from hansa.kube.objects import Object
+from hansa.kube.objects import NamespacedName, Object
 from hansa.model import keys, lifecycle, placement, stamp
-from hansa.model.mode import Mode, Part, Rule, patches_of
+from hansa.model.mode import Mode, PatchPart, Rule, patches_of
 from hansa.model.pair import Grade, Key, Link, content
 
 KEY = Key("up", resources.PODS, "shop", "web")
@@ -43,7 +42,9 @@ def test_steps_see_where_the_upper_object_lives_and_who_owns_it() -> None:
     def note(pod: Object, _link: Link) -> Object:
         return pod.with_fields(spec={"of": [pod.namespace, pod.uid, pod.metadata.owner_references[0].name]})
 
-    mode = Mode("test", {resources.PODS: Rule(resources.PODS, down=(note,))}, lambda key, _: Place("below", key.name))
+    mode = Mode(
+        "test", {resources.PODS: Rule(resources.PODS, down=(note,))}, lambda key, _uid, _link: NamespacedName("below", key.name)
+    )
     assert mode.desired(Object.of(POD), KEY, LINK).spec == {"of": ["shop", "u1", "web"]}
 
 
@@ -54,14 +55,13 @@ def test_only_what_a_rule_names_of_a_status_goes_down() -> None:
     pod = Object.of(POD | {"status": {"phase": "Running", "podIP": "10.0.0.1"}})
     for rule, status in ((Rule(resources.PODS, status_down=phase), POD["status"]), (Rule(resources.PODS), {})):
         assert Mode("test", {resources.PODS: rule}).desired(pod, KEY, LINK).status == status
-        assert rule.carries_status == bool(status)
 
 
 def test_a_lower_object_is_what_the_steps_make_of_the_upper_one_and_the_mark() -> None:
     mode = Mode(
         name="test",
         rules={resources.PODS: Rule(resources.PODS, down=(a_step,))},
-        lower_place=lambda key, link: Place(f"{link.lower}-{key.namespace}", key.name),
+        lower_name=lambda key, _uid, link: NamespacedName(f"{link.lower}-{key.namespace}", key.name),
     )
     assert mode.desired(Object.of(POD), KEY, LINK).to_dict() == {
         "apiVersion": "v1",
@@ -85,13 +85,13 @@ def test_patches_name_what_differs_of_the_fields_that_follow() -> None:
     mode = Mode(name="test", rules={resources.PODS: Rule(resources.PODS)})
     lower = mode.desired(Object.of(POD), KEY, LINK)
     wanted = lower.with_fields(spec={"v": 2}, other={"not": "followed"})
-    assert patches_of("spec")(lower, wanted) == [Part({"spec": {"v": 2}})]
+    assert patches_of("spec")(lower, wanted) == [PatchPart({"spec": {"v": 2}})]
     assert patches_of("other")(lower, lower) == []
     assert list(Rule(resources.PODS).down_patches(lower, wanted)) == []
 
 
 def test_what_an_object_refers_to_is_needed_until_it_is_finished() -> None:
-    facts = placement.Facts(frozenset("a"), {}, lambda *_: frozenset())
+    facts = placement.PlacementContext(frozenset("a"), {}, lambda *_: frozenset())
     rule = Rule(resources.PODS, placement=placement.everywhere, lifecycle=lifecycle.POD)
     pod = Object.of(POD)
     assert rule.needs(pod, KEY, facts) == {"a": Grade.CHOSEN}
@@ -120,5 +120,7 @@ def test_the_content_of_an_object_without_a_status_is_its_version() -> None:
 
 
 def test_the_mark_of_a_lower_object_names_the_upper_one_whatever_its_place() -> None:
-    mode = Mode(name="test", rules={resources.PODS: Rule(resources.PODS)}, lower_place=lambda *_: Place("x", "y"))
+    mode = Mode(
+        name="test", rules={resources.PODS: Rule(resources.PODS)}, lower_name=lambda *_: NamespacedName("x", "y")
+    )
     assert stamp.of(mode.desired(Object.of(POD), KEY, LINK)) == stamp.Origin("id-of-up", "u1", "shop", "web")

@@ -6,27 +6,26 @@ from dataclasses import replace
 import pytest
 
 from hansa.kube import resources
-from hansa.kube.objects import Key as Place
-from hansa.kube.objects import Object
+from hansa.kube.objects import NamespacedName, Object
 from hansa.kube.resource import Resource
-from hansa.model import grants, placement
+from hansa.model import placement, role_bindings
 from hansa.model.pair import Grade, Key, Unknown
 
 KEY = Key("up", resources.SECRETS, "shop", "web")
 OBJECT = Object.of({"metadata": {"name": "web", "namespace": "shop"}, "spec": {"nodeName": "vn-b"}})
 
 
-def facts(users: Mapping[tuple[Resource, str], frozenset[str] | Unknown] | None = None) -> placement.Facts:
-    def used(resource: Resource, place: Place) -> frozenset[str] | Unknown:
+def facts(users: Mapping[tuple[Resource, str], frozenset[str] | Unknown] | None = None) -> placement.PlacementContext:
+    def used(resource: Resource, place: NamespacedName) -> frozenset[str] | Unknown:
         assert place.namespace == "shop"
         return (users or {}).get((resource, place.name), frozenset())
 
-    return placement.Facts(frozenset({"a", "b"}), {"vn-a": "a", "vn-b": "b"}, used)
+    return placement.PlacementContext(frozenset({"a", "b"}), {"vn-a": "a", "vn-b": "b"}, used)
 
 
-def test_everywhere_and_nowhere() -> None:
+def test_everywhere_and_only_read() -> None:
     assert placement.everywhere(OBJECT, KEY, facts()) == {"a": Grade.CHOSEN, "b": Grade.CHOSEN}
-    assert placement.nowhere(OBJECT, KEY, facts()) == {}
+    assert placement.only_read(OBJECT, KEY, facts()) == {}
 
 
 @pytest.mark.parametrize(("node", "clusters"), [("vn-a", {"a"}), ("real-node", set()), ("", set()), (None, set())])
@@ -48,7 +47,7 @@ def binding(*subjects: Mapping[str, str], role: Mapping[str, str] | None = None)
 
 
 def test_a_grant_follows_the_service_accounts_of_its_namespace() -> None:
-    policy = placement.with_users_of(grants.accounts)
+    policy = placement.with_users_of(role_bindings.accounts)
     account = {"kind": "ServiceAccount", "name": "web"}
     others = {"kind": "User", "name": "web"}, {"kind": "ServiceAccount", "name": "batch", "namespace": "other"}
     users: dict[tuple[Resource, str], frozenset[str] | Unknown] = {
@@ -65,8 +64,8 @@ def test_a_grant_follows_the_service_accounts_of_its_namespace() -> None:
 
 
 def test_a_binding_names_its_role_but_not_a_cluster_role() -> None:
-    assert [r.name for r in grants.role(binding(role={"kind": "Role", "name": "reader"}))] == ["reader"]
-    assert list(grants.role(binding(role={"kind": "ClusterRole", "name": "reader"}))) == []
+    assert [r.name for r in role_bindings.role(binding(role={"kind": "Role", "name": "reader"}))] == ["reader"]
+    assert list(role_bindings.role(binding(role={"kind": "ClusterRole", "name": "reader"}))) == []
 
 
 def test_what_is_left_out_is_nowhere_until_it_leaves() -> None:

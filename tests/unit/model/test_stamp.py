@@ -19,11 +19,11 @@ def test_a_mark_is_read_as_it_was_put() -> None:
     assert stamp.selector() == keys.UPPER
 
 
-def test_a_copy_is_beside_a_route_only_if_both_name_their_nodes_and_have_none_in_common() -> None:
-    assert ORIGIN.is_beside(frozenset({"vn3"}))
-    assert not ORIGIN.is_beside(frozenset({"vn2", "vn3"}))
-    assert not ORIGIN.is_beside(frozenset())
-    assert not stamp.Origin("id", "u1", "shop", "web").is_beside(frozenset({"vn3"}))
+def test_a_copy_is_other_route_a_route_only_if_both_name_their_nodes_and_have_none_in_common() -> None:
+    assert ORIGIN.is_other_route(frozenset({"vn3"}))
+    assert not ORIGIN.is_other_route(frozenset({"vn2", "vn3"}))
+    assert not ORIGIN.is_other_route(frozenset())
+    assert not stamp.Origin("id", "u1", "shop", "web").is_other_route(frozenset({"vn3"}))
 
 
 def test_cluster_wide_objects_have_a_mark_too() -> None:

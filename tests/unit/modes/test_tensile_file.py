@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hansa.kube.tolerations import Taint
+from hansa.kube.language.tolerations import Taint
 from hansa.modes import tensile_file
 from hansa.modes.tensile_settings import Controllers
 from hansa.runtime.errors import HansaError

@@ -3,14 +3,13 @@
 import pytest
 
 from hansa.kube import resources
-from hansa.kube.objects import Key as Place
-from hansa.kube.objects import Object
+from hansa.kube.objects import NamespacedName, Object
 from hansa.kube.resource import Resource
 from hansa.model.pair import Key, Link
 from hansa.model.references import Missing
-from hansa.model.translation.tenant.settings import Allowance
+from hansa.model.translation.tenant.tenant_settings import Allowance
 from hansa.modes import virtualcluster, virtualcluster_settings
-from hansa.modes.virtualcluster_settings import Extra, InvalidSettings, Settings, Tenant
+from hansa.modes.virtualcluster_settings import Extra, InvalidSettings, Tenant, VirtualClusterSettings
 
 DOWN = {
     resources.NAMESPACES,
@@ -46,23 +45,23 @@ LINK = Link(KEY, "id-of-tenant", "super", Tenant(KEY))
     ],
 )
 def test_kinds_travel_down(extra: list[Extra], more: set[Resource]) -> None:
-    assert virtualcluster.mode(Settings(frozenset(extra))).rules.keys() == DOWN | LOOKED_UP | more
+    assert virtualcluster.mode(VirtualClusterSettings(frozenset(extra))).rules.keys() == DOWN | LOOKED_UP | more
 
 
 def test_kinds_travel_up() -> None:
-    mode = virtualcluster.shared(Settings())
-    assert {rule.resource for rule in mode.rules.values() if rule.travels} == UP
+    mode = virtualcluster.shared(VirtualClusterSettings())
+    assert {rule.resource for rule in mode.rules.values() if rule.is_synced} == UP
     assert mode.rules.keys() - UP == {resources.PODS, resources.PERSISTENT_VOLUME_CLAIMS}
 
 
 def test_the_super_cluster_is_watched_once_for_all_tenants() -> None:
-    assert virtualcluster.mode(Settings()).shares_lowers
-    assert not virtualcluster.shared(Settings()).shares_lowers
+    assert virtualcluster.mode(VirtualClusterSettings()).shares_lowers
+    assert not virtualcluster.shared(VirtualClusterSettings()).shares_lowers
 
 
 def test_what_tells_is_what_people_look_at() -> None:
-    mode = virtualcluster.mode(Settings(frozenset(Extra)))
-    assert {rule.resource for rule in mode.rules.values() if rule.tells} == {
+    mode = virtualcluster.mode(VirtualClusterSettings(frozenset(Extra)))
+    assert {rule.resource for rule in mode.rules.values() if rule.up_patches} == {
         resources.PODS,
         resources.SERVICES,
         resources.PERSISTENT_VOLUME_CLAIMS,
@@ -71,30 +70,30 @@ def test_what_tells_is_what_people_look_at() -> None:
 
 
 def test_names_are_the_tenants_with_its_key_before_the_namespace() -> None:
-    mode = virtualcluster.mode(Settings())
+    mode = virtualcluster.mode(VirtualClusterSettings())
 
-    def below(resource: Resource, namespace: str, name: str) -> Place:
-        return mode.lower_place(Key(KEY, resource, namespace, name), LINK)
+    def below(resource: Resource, namespace: str, name: str) -> NamespacedName:
+        return mode.lower_name(Key(KEY, resource, namespace, name), "", LINK)
 
-    assert below(resources.PODS, "shop", "web") == Place(f"{KEY}-shop", "web")
-    assert below(resources.NAMESPACES, "", "kube-system") == Place("", f"{KEY}-kube-system")
-    assert below(resources.NODES, "", "n1") == Place("", "n1")
+    assert below(resources.PODS, "shop", "web") == NamespacedName(f"{KEY}-shop", "web")
+    assert below(resources.NAMESPACES, "", "kube-system") == NamespacedName("", f"{KEY}-kube-system")
+    assert below(resources.NODES, "", "n1") == NamespacedName("", "n1")
     ours = below(resources.CONFIG_MAPS, "shop", "kube-root-ca.crt")
     assert (ours.namespace, ours.name != "kube-root-ca.crt") == (f"{KEY}-shop", True)
 
 
 def test_two_tenants_with_the_same_names_never_meet() -> None:
-    mode = virtualcluster.mode(Settings())
+    mode = virtualcluster.mode(VirtualClusterSettings())
     links = [Link(key, f"id-of-{key}", "super", Tenant(key)) for key in ("default-aaaaaa-vc", "default-bbbbbb-vc")]
     for resource in DOWN:
         namespace = "" if resource == resources.NAMESPACES else "shop"
-        one, other = (mode.lower_place(Key(link.upper, resource, namespace, "web"), link) for link in links)
+        one, other = (mode.lower_name(Key(link.upper, resource, namespace, "web"), "", link) for link in links)
         assert one != other
 
 
 def test_a_namespace_leaves_last_and_a_default_account_that_is_there_serves() -> None:
-    rules = virtualcluster.mode(Settings()).rules
-    assert rules[resources.NAMESPACES].lifecycle.leaves_last
+    rules = virtualcluster.mode(VirtualClusterSettings()).rules
+    assert rules[resources.NAMESPACES].lifecycle.deleted_last
     shares_name = rules[resources.SERVICE_ACCOUNTS].lifecycle.shares_name
     assert (shares_name("default"), shares_name("robot")) == (True, False)
     assert rules[resources.PRIORITY_CLASSES].lifecycle.may_share, "what the super cluster has is watched"
@@ -107,7 +106,10 @@ def test_what_a_pod_names_is_its_tenants_or_nobodys_but_for_pull_secrets() -> No
     ]
     spec = {"containers": [], "volumes": volumes, "imagePullSecrets": [{"name": "pull"}, {"name": "must"}]}
     pod = Object.of({"kind": "Pod", "metadata": {"name": "p", "namespace": "shop"}, "spec": spec})
-    found = {one.name: one.missing for one in virtualcluster.mode(Settings()).rules[resources.PODS].references(pod)}
+    found = {
+        one.name: one.missing
+        for one in virtualcluster.mode(VirtualClusterSettings()).rules[resources.PODS].references(pod)
+    }
     assert {name: found[name] for name in ("must", "may", "pull", "default", "kubernetes")} == {
         "must": Missing.AWAITED,
         "may": Missing.KEPT_FREE,
@@ -121,7 +123,7 @@ def test_settings_are_read_by_name_and_a_wrong_one_is_told() -> None:
     assert virtualcluster_settings.extra(["ingress", " networkpolicy", ""]) == {Extra.INGRESS, Extra.NETWORK_POLICY}
     assert virtualcluster_settings.allowances(["hostPath"]) == {Allowance.HOST_PATH}
     assert virtualcluster_settings.dns_options("ndots=5, edns0") == (("ndots", "5"), ("edns0", ""))
-    with pytest.raises(InvalidSettings, match='there is no extra kind "pods": there are ingress, '):
+    with pytest.raises(InvalidSettings, match='unknown extra resource "pods"; supported: ingress, '):
         virtualcluster_settings.extra(["pods"])
-    with pytest.raises(InvalidSettings, match='there is no allowance "root"'):
+    with pytest.raises(InvalidSettings, match='unknown allowance "root"'):
         virtualcluster_settings.allowances(["root"])

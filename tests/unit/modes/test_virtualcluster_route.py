@@ -1,10 +1,10 @@
 """A tenant's route, as its VirtualCluster says."""
 
 from hansa.kube.objects import Object
-from hansa.model.translation.tenant.settings import Allowance, Tenant
+from hansa.model.translation.tenant.tenant_settings import Allowance, Tenant
 from hansa.modes import virtualcluster_route
-from hansa.tenancy.members import Tenancy
-from hansa.tenancy.owners import Owner
+from hansa.tenancy.syncing.members import Tenancy
+from hansa.tenancy.syncing.owners import Owner
 
 OWNER = Owner("default-489f96-one", "default", "one", "u-1", "m-1")
 EVERYBODY = Tenant("")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hansa.nodes import address, settings
+from hansa.nodes import own_address, settings
 from hansa.runtime.errors import HansaError
 
 
@@ -31,23 +31,23 @@ def test_a_label_of_another_form_is_refused(text):
 @pytest.mark.parametrize("name", ["", "A", "a_b", "-a", "a" * 64, "a..b"])
 def test_a_name_that_no_node_can_have_is_refused(name):
     with pytest.raises(HansaError, match="cannot be a node's name"):
-        settings.Settings(name, "hamburg")
+        settings.NodeSettings(name, "hamburg")
 
 
 def test_an_ip_address_can_be_a_name_as_the_seed_has_it():
-    assert settings.Settings("10.0.0.7", "hamburg", internal_ip="10.0.0.7").name == "10.0.0.7"
+    assert settings.NodeSettings("10.0.0.7", "hamburg", internal_ip="10.0.0.7").name == "10.0.0.7"
 
 
 def test_an_address_that_is_none_is_refused():
     with pytest.raises(HansaError, match='"here" is not an IP address'):
-        settings.Settings("vn1", "hamburg", internal_ip="here")
+        settings.NodeSettings("vn1", "hamburg", internal_ip="here")
 
 
 async def test_the_address_of_this_process_is_the_one_on_the_way_to_the_server():
-    assert await address.towards("https://127.0.0.1:6443") == "127.0.0.1"
-    assert await address.towards("https://[::1]:6443") == "::1"
+    assert await own_address.towards("https://127.0.0.1:6443") == "127.0.0.1"
+    assert await own_address.towards("https://[::1]:6443") == "::1"
 
 
 async def test_a_server_without_an_address_is_told():
     with pytest.raises(HansaError, match="set VKUBELET_POD_IP"):
-        await address.towards("https://nowhere.invalid")
+        await own_address.towards("https://nowhere.invalid")

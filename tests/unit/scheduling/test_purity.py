@@ -10,7 +10,7 @@ import hansa.scheduling
 FOLDER = Path(hansa.scheduling.__file__).parent
 PURE = [path for path in sorted(FOLDER.rglob("*.py")) if "pooling" not in path.parts]
 IMPURE = ("asyncio", "time", "random", "logging", "hansa.control", "hansa.engine", "hansa.scheduling.pooling")
-ALLOWED_OF_KUBE = ("affinity", "field_selectors", "objects", "quantity", "selectors", "tolerations")
+ALLOWED_OF_KUBE = ("language", "objects")
 
 
 def imported(path: Path) -> set[str]:

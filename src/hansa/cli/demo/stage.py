@@ -15,7 +15,8 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hansa.local import Fleet, State, binaries, process
+from hansa.local import Fleet, State
+from hansa.programs import binaries, process
 from hansa.runtime.errors import HansaError
 
 STATE, TENANTS = "state", "tenants"  # folders of local clusters, and of tenants' control planes

@@ -13,13 +13,14 @@ from typing import Any
 
 import yaml
 
-from hansa.cli.kubectl_vc import reaching, waiting
+from hansa.cli.kubectl_vc import kubeconfig, waiting
 from hansa.kube import errors
 from hansa.kube.client import Client
-from hansa.kube.objects import Key, Object
+from hansa.kube.objects import NamespacedName, Object
 from hansa.model import keys
 from hansa.runtime.errors import HansaError
-from hansa.tenancy import api, credentials
+from hansa.tenancy import api
+from hansa.tenancy.syncing import credentials
 
 SERVICE_TYPES = ("NodePort", "LoadBalancer", "ClusterIP")
 
@@ -50,7 +51,7 @@ class Commands:
         tell(f"VirtualCluster {wanted.key} is running")
         await self._write(vc, output)
 
-    async def kubeconfig(self, key: Key, output: Path | None) -> None:
+    async def kubeconfig(self, key: NamespacedName, output: Path | None) -> None:
         """Print a tenant's kubeconfig, or write it to a file."""
         vc = await self._serving(key)
         if output is None:
@@ -63,18 +64,18 @@ class Commands:
         pages = self.client.pages(api.VIRTUAL_CLUSTERS, namespace=namespace)
         return [api.virtual_cluster(obj) async for page in pages for obj in page.items]
 
-    async def get(self, key: Key) -> api.VirtualCluster:
+    async def get(self, key: NamespacedName) -> api.VirtualCluster:
         """One VirtualCluster."""
         return api.virtual_cluster(await self.client.get(api.VIRTUAL_CLUSTERS, key.name, namespace=key.namespace))
 
-    async def execute(self, key: Key, command: Sequence[str], *, folder: Path) -> int:
+    async def execute(self, key: NamespacedName, command: Sequence[str], *, folder: Path) -> int:
         """Run a command, or a shell, whose KUBECONFIG is a tenant's. The file is gone when it ends."""
         vc = await self._serving(key)
         with _temporary(_dump(await self._config(vc)), folder=folder, key=vc.root) as path:
             env = {**os.environ, "KUBECONFIG": str(path), "PS1": f"[{key}] \\w \\$ "}
             return await _run(command or [os.environ.get("SHELL") or "/bin/sh"], env)
 
-    async def delete(self, key: Key, *, waits: bool) -> None:
+    async def delete(self, key: NamespacedName, *, waits: bool) -> None:
         """Delete a VirtualCluster and wait until nothing is left of it."""
         vc = await self.get(key)
         await self.client.delete(api.VIRTUAL_CLUSTERS, key.name, namespace=key.namespace, uid=vc.uid)
@@ -82,7 +83,7 @@ class Commands:
             await self._waiter(key).gone(vc.uid)
         tell(f"VirtualCluster {key} {'is gone' if waits else 'is being deleted'}")
 
-    async def upgrade(self, key: Key, version: str) -> None:
+    async def upgrade(self, key: NamespacedName, version: str) -> None:
         """Bring a control plane to another ClusterVersion, or to what its own one says now."""
         patch: dict[str, Any] = {"metadata": {"labels": {keys.READY_FOR_UPGRADE: "true"}}}
         if version:
@@ -95,12 +96,12 @@ class Commands:
     async def _write(self, vc: api.VirtualCluster, output: Path) -> None:
         config = await self._config(vc)
         _write(output, _dump(config))
-        tell(f"{output} leads to {reaching.server_of(config)}")
+        tell(f"{output} leads to {kubeconfig.server_of(config)}")
 
     async def _config(self, vc: api.VirtualCluster) -> dict[str, Any]:
-        return await reaching.kubeconfig(self.client, vc, deadline=self.deadline)
+        return await kubeconfig.kubeconfig(self.client, vc, deadline=self.deadline)
 
-    async def _serving(self, key: Key) -> api.VirtualCluster:
+    async def _serving(self, key: NamespacedName) -> api.VirtualCluster:
         vc = await self.get(key)
         if not vc.is_running:
             raise HansaError(f"VirtualCluster {key} is not running: {waiting.trouble(vc)}")
@@ -147,7 +148,7 @@ class Commands:
                 " choose another name, or change it with `kubectl vc upgrade` or `kubectl edit vc`"
             )
 
-    def _waiter(self, key: Key) -> waiting.Waiter:
+    def _waiter(self, key: NamespacedName) -> waiting.Waiter:
         return waiting.Waiter(self.client, key, deadline=self.deadline, tell=tell)
 
 

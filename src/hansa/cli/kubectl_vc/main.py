@@ -10,12 +10,12 @@ from typing import Any
 
 import hansa
 from hansa.cli import main as cli
-from hansa.cli.kubectl_vc import manifest, showing
+from hansa.cli.kubectl_vc import manifest, printing
 from hansa.cli.kubectl_vc.commands import Commands
 from hansa.kube import errors
 from hansa.kube.client import Client
 from hansa.kube.credentials.source import Source
-from hansa.kube.objects import Key
+from hansa.kube.objects import NamespacedName
 from hansa.runtime.errors import HansaError
 
 DEFAULT_TIMEOUT = "5m"
@@ -81,10 +81,10 @@ def duration(text: str) -> float:
     return sum(float(number) * UNITS[unit] for number, unit in parts)
 
 
-def place(name: str, namespace: str) -> Key:
+def place(name: str, namespace: str) -> NamespacedName:
     """Where [NAMESPACE/]NAME is."""
     before, slash, after = name.rpartition("/")
-    return Key(before if slash else namespace, after)
+    return NamespacedName(before if slash else namespace, after)
 
 
 def _add(commands: Any, name: str, run: Run, description: str) -> argparse.ArgumentParser:
@@ -139,12 +139,12 @@ async def _create(commands: Commands, arguments: argparse.Namespace, namespace: 
 
 async def _list(commands: Commands, arguments: argparse.Namespace, namespace: str) -> int:
     found = await commands.list("" if arguments.all_namespaces else namespace)
-    print(showing.table(found, datetime.now(UTC)) if found else "there are no VirtualClusters")
+    print(printing.table(found, datetime.now(UTC)) if found else "there are no VirtualClusters")
     return 0
 
 
 async def _get(commands: Commands, arguments: argparse.Namespace, namespace: str) -> int:
-    print(showing.description(await commands.get(place(arguments.name, namespace))))
+    print(printing.description(await commands.get(place(arguments.name, namespace))))
     return 0
 
 

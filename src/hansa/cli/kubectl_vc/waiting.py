@@ -6,12 +6,13 @@ from collections.abc import AsyncGenerator, Callable
 
 from hansa.kube import errors, resources, watching
 from hansa.kube.client import Client
-from hansa.kube.objects import Key, Object
+from hansa.kube.objects import NamespacedName, Object
 from hansa.kube.resource import Resource
 from hansa.model import keys
 from hansa.runtime import tasks
 from hansa.runtime.errors import HansaError
-from hansa.tenancy import api, statefulset
+from hansa.tenancy import api
+from hansa.tenancy.operator import statefulset
 
 Tell = Callable[[str], None]
 UNSEEN = "no manager has seen it; is `hansa vc-manager` running?"
@@ -20,7 +21,7 @@ UNSEEN = "no manager has seen it; is `hansa vc-manager` running?"
 class Waiter:
     """Waits for one VirtualCluster, `deadline` seconds at most; `tell` takes sentences about its progress."""
 
-    def __init__(self, client: Client, key: Key, *, deadline: float, tell: Tell) -> None:
+    def __init__(self, client: Client, key: NamespacedName, *, deadline: float, tell: Tell) -> None:
         self._client, self._key, self._deadline, self._tell = client, key, deadline, tell
         self._last = UNSEEN
         self._told: set[str] = set()
@@ -84,15 +85,15 @@ class Waiter:
 
     async def _tell_components(self, root: str) -> None:
         """The StatefulSets of a control plane, one line each; other control planes have none."""
-        async with contextlib.aclosing(self._watch(resources.STATEFUL_SETS, Key(root, ""))) as changes:
+        async with contextlib.aclosing(self._watch(resources.STATEFUL_SETS, NamespacedName(root, ""))) as changes:
             async for change in changes:
                 match change:
-                    case watching.Added(obj) | watching.Modified(obj) if not statefulset.lacking(obj):
+                    case watching.Added(obj) | watching.Modified(obj) if not statefulset.unready(obj):
                         self._once(f"{obj.name} is ready")
                     case watching.Interrupted(errors.Denied()):
                         return  # who may not see them waits without
 
-    def _watch(self, resource: Resource, key: Key) -> AsyncGenerator[watching.Change, None]:
+    def _watch(self, resource: Resource, key: NamespacedName) -> AsyncGenerator[watching.Change, None]:
         fields = f"metadata.name={key.name}" if key.name else ""
         return watching.watch(self._client, resource, namespace=key.namespace, fields=fields)
 

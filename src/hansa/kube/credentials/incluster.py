@@ -4,8 +4,8 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from hansa.kube.credentials.keeping import Credentials
 from hansa.kube.credentials.login import File, Login
+from hansa.kube.credentials.refreshing import Credentials
 from hansa.kube.errors import BadCredentials
 
 FOLDER = Path("/var/run/secrets/kubernetes.io/serviceaccount")

@@ -11,8 +11,8 @@ from typing import Any
 
 import yaml
 
-from hansa.kube.credentials.keeping import Credentials
 from hansa.kube.credentials.login import File, Login, Part, Plugin, Text, base64_text
+from hansa.kube.credentials.refreshing import Credentials
 from hansa.kube.errors import BadCredentials
 
 EXEC_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")

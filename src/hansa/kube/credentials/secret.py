@@ -4,8 +4,8 @@ Whoever watches the Secret hands its newer versions in; they are used from the n
 """
 
 from hansa.kube.credentials import kubeconfig
-from hansa.kube.credentials.keeping import Credentials
 from hansa.kube.credentials.login import Login, Text, base64_text
+from hansa.kube.credentials.refreshing import Credentials
 from hansa.kube.errors import BadCredentials
 from hansa.kube.objects import Object
 

@@ -1,4 +1,5 @@
-"""Computers made of Linux namespaces: hosts for control planes and real nodes, and the network between them.
+"""Nodes of local clusters: simulated ones (kwok), and real ones in Linux namespaces with a network between them.
 
-Nothing of it touches the machine's own network, root file system or settings, and all of it ends without a trace.
+Real nodes do not change the machine's own network or root file system, and are removed completely. Starting control
+planes is left to `control_plane`.
 """

@@ -1,4 +1,4 @@
-"""Prints the Debian packages that real nodes need and this machine has not, one a line."""
+"""Prints the Debian packages that real nodes need and that are not installed, for tools/system-packages."""
 
 from hansa.local.machines import requirements
 

@@ -1,4 +1,4 @@
-"""Who has which address. Pure arithmetic on a cluster's slot and a host's index; it is the same in every state folder.
+"""The address plan of real nodes: a pure function of a cluster's slot and a host's index, equal in every state folder.
 
 10.0.SLOT.INDEX+1        hosts: the control plane is index 0, nodes follow
 10.SLOT.0.0/16           services
@@ -17,7 +17,7 @@ HOSTS = IPv4Network("10.0.0.0/16")
 
 @dataclass(frozen=True, slots=True)
 class Networks:
-    """The networks of the cluster that has this slot."""
+    """The networks of the cluster in this slot."""
 
     slot: int
 
@@ -27,17 +27,17 @@ class Networks:
 
     @property
     def hosts(self) -> IPv4Network:
-        """Where the control plane and the nodes live."""
+        """The addresses of the control plane and the nodes."""
         return IPv4Network(f"10.0.{self.slot}.0/24")
 
     @property
     def services(self) -> IPv4Network:
-        """Where services get their addresses."""
+        """The service CIDR."""
         return IPv4Network(f"10.{self.slot}.0.0/16")
 
     @property
     def pods(self) -> IPv4Network:
-        """Where the pods of all nodes live."""
+        """The addresses of the pods of all nodes."""
         return IPv4Network(f"10.{100 + self.slot}.0.0/16")
 
     @property
@@ -52,7 +52,7 @@ class Networks:
 
     @property
     def control_plane(self) -> IPv4Address:
-        """The address of the host of the control plane."""
+        """The address of the control plane's host."""
         return self.host(CONTROL_PLANE)
 
     def host(self, index: int) -> IPv4Address:
@@ -62,7 +62,7 @@ class Networks:
         return self.hosts[index + 1]
 
     def node_pods(self, index: int) -> IPv4Network:
-        """Where the pods of one node live."""
+        """The pod CIDR of one node."""
         if index not in NODES:
             raise ValueError(f"node {index} is not in {NODES}")
         return IPv4Network(f"10.{100 + self.slot}.{index}.0/24")

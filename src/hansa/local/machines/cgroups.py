@@ -1,4 +1,4 @@
-"""The control groups of a node: one of the same name in every hierarchy of the machine, whatever its version."""
+"""Creates and removes the control groups of a node: one of the same name in every cgroup v1 or v2 hierarchy."""
 
 import asyncio
 import contextlib
@@ -11,17 +11,17 @@ from hansa.runtime.errors import HansaError
 
 REMOVE_SECONDS = 20.0
 RETRY_SECONDS = 0.05
-# What a kubelet wants to limit.
+# The controllers that a kubelet needs.
 CONTROLLERS = ("cpu", "cpuset", "memory", "pids")
 
 
 class Busy(HansaError):
-    """A control group still has processes."""
+    """A control group still has processes after the deadline."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hierarchy:
-    """A mounted tree of control groups, with the controllers that it governs."""
+    """A mounted cgroup hierarchy and its controllers."""
 
     path: Path
     is_unified: bool
@@ -45,13 +45,13 @@ def hierarchies(mountinfo: str | None = None) -> list[Hierarchy]:
 
 
 def missing_controllers() -> list[str]:
-    """The controllers that a kubelet needs and this machine lacks."""
+    """The controllers that a kubelet needs and that no hierarchy offers."""
     present = {controller for hierarchy in hierarchies() for controller in hierarchy.controllers}
     return [controller for controller in CONTROLLERS if controller not in present]
 
 
 def ensure(name: str, among: Iterable[Hierarchy] | None = None) -> None:
-    """Make the groups of a node, ready to have groups below them."""
+    """Create the groups of a node, with controllers enabled for groups below them."""
     for hierarchy in hierarchies() if among is None else among:
         group = hierarchy.path / name
         if hierarchy.is_unified:
@@ -60,18 +60,18 @@ def ensure(name: str, among: Iterable[Hierarchy] | None = None) -> None:
         if hierarchy.is_unified:
             _delegate(group, hierarchy.controllers)
         elif "cpuset" in hierarchy.controllers:
-            # A new group of the old kind has no processor and no memory, and then takes no process.
+            # A new cpuset group of cgroup v1 has no CPUs and no memory nodes, and accepts no process until it has.
             for setting in ("cpuset.cpus", "cpuset.mems"):
                 (group / setting).write_text((hierarchy.path / setting).read_text())
 
 
 def names(prefix: str) -> set[str]:
-    """The groups that are there and whose names begin so."""
+    """The existing groups whose names begin with the prefix."""
     return {path.name for hierarchy in hierarchies() for path in hierarchy.path.glob(f"{prefix}*") if path.is_dir()}
 
 
 async def remove(name: str, *, deadline: float = REMOVE_SECONDS) -> None:
-    """Remove the groups of a node whose processes have ended or are ending."""
+    """Remove the groups of a node, waiting until its processes have ended."""
     try:
         async with asyncio.timeout(deadline):
             for hierarchy in hierarchies():
@@ -79,12 +79,12 @@ async def remove(name: str, *, deadline: float = REMOVE_SECONDS) -> None:
                     await asyncio.sleep(RETRY_SECONDS)
     except TimeoutError:
         raise Busy(
-            f"the control group {busy} still has processes after {deadline:.0f} s; end them, then repeat"
+            f"the control group {busy} still has processes after {deadline:.0f} s; end them and try again"
         ) from None
 
 
 def _remove_tree(top: Path) -> Path | None:
-    """Remove a group and those below it; the first that is still busy is returned."""
+    """Remove a group and those below it; returns the first that is still busy."""
     for path, _, _ in os.walk(top, topdown=False):
         try:
             Path(path).rmdir()

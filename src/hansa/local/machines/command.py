@@ -1,4 +1,4 @@
-"""Runs the system's programs to their end, with a deadline. A failure is a sentence with what the program said."""
+"""Runs system programs such as ip and nft to completion, with a deadline. Errors contain the program's stderr."""
 
 import asyncio
 import os
@@ -9,16 +9,16 @@ DEADLINE_SECONDS = 30.0
 
 
 class Failed(HansaError):
-    """A program of the system ended with an error."""
+    """A system program failed or did not end in time."""
 
 
 def search_path() -> str:
-    """Where programs are looked for: a user's PATH may lack the folders of the administrator's programs."""
+    """PATH with the sbin folders, which a user's PATH may lack."""
     return os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/local/sbin", "/usr/sbin", "/sbin"))
 
 
 async def run(*argv: str, text: str = "") -> str:
-    """Run a program with the text as its input; returns what it printed."""
+    """Run a program with the text as standard input; returns its standard output."""
     pipe = asyncio.subprocess.PIPE
     try:
         child = await asyncio.create_subprocess_exec(*argv, stdin=pipe, stdout=pipe, stderr=pipe, env=_environment())
@@ -28,7 +28,7 @@ async def run(*argv: str, text: str = "") -> str:
         async with asyncio.timeout(DEADLINE_SECONDS):
             out, err = await child.communicate(text.encode())
     except TimeoutError:
-        raise Failed(f'"{" ".join(argv)}" did not end in {DEADLINE_SECONDS:.0f} s') from None
+        raise Failed(f'"{" ".join(argv)}" did not end within {DEADLINE_SECONDS:.0f} s') from None
     finally:
         if child.returncode is None:
             child.kill()

@@ -1,11 +1,11 @@
-"""The settings of a node's programs, as their configuration files. Pure: nothing is written or started here."""
+"""The configuration files of containerd, CNI, kubelet and kube-proxy on a real node. Pure: `node` writes them."""
 
 import json
 from collections.abc import Mapping, Sequence
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
-# Where things lie inside a node.
+# Paths inside a node.
 BIN, ETC, IMAGES = "/hansa/bin", "/hansa/etc", "/hansa/images"
 CONTAINERD_SOCKET = "/run/containerd/containerd.sock"
 
@@ -16,7 +16,7 @@ def containerd(major: int, *, pause: str, runc: str, cni: str) -> str:
     images_plugin = "io.containerd.cri.v1.images"
     common = {
         "disable_apparmor": True,
-        # A machine may withhold the right to lower the score (CAP_SYS_RESOURCE): then every sandbox would fail.
+        # Without CAP_SYS_RESOURCE the score cannot be lowered, and every sandbox would fail.
         "restrict_oom_score_adj": True,
         "containerd.runtimes.runc": {
             "runtime_type": "io.containerd.runc.v2",
@@ -41,7 +41,7 @@ def containerd(major: int, *, pause: str, runc: str, cni: str) -> str:
 
 
 def _section(path: str, settings: Mapping[str, Any]) -> str:
-    """A TOML table and those below it. JSON's strings, numbers, booleans and lists are TOML's too."""
+    """A TOML table and its subtables. Strings, numbers, booleans and lists are written as JSON, which TOML accepts."""
     plain = {key: value for key, value in settings.items() if not isinstance(value, Mapping)}
     lines = [f"[{path}]"] if path else []
     lines += [f"{key} = {json.dumps(value)}" for key, value in plain.items()]
@@ -50,7 +50,7 @@ def _section(path: str, settings: Mapping[str, Any]) -> str:
 
 
 def cni(name: str, pods: IPv4Network) -> dict[str, Any]:
-    """A bridge for the node's pods. Nothing is masqueraded: the fabric knows the way to every pod."""
+    """The CNI bridge of the node's pods, without masquerading: the router has a route to every pod."""
     ipam = {
         "type": "host-local",
         "ranges": [[{"subnet": str(pods)}]],
@@ -86,7 +86,7 @@ def kubelet(
         "resolvConf": f"{ETC}/resolv.conf",
         "clusterDomain": "cluster.local",
         "clusterDNS": [str(dns)],
-        # Images cannot be pulled again, so none is ever removed; and a disk that is fairly full is the user's matter.
+        # Images cannot be pulled again, so none is collected, and only an almost full disk evicts pods.
         "imageGCHighThresholdPercent": 100,
         "imageGCLowThresholdPercent": 99,
         "evictionHard": {"memory.available": "100Mi", "nodefs.available": "100Mi", "imagefs.available": "100Mi"},
@@ -104,6 +104,6 @@ def kube_proxy(node: str, pods: IPv4Network) -> dict[str, Any]:
         "hostnameOverride": node,
         "clusterCIDR": str(pods),
         "oomScoreAdj": 0,
-        # The limits of connection tracking are the machine's.
+        # 0 keeps the machine's limits of connection tracking.
         "conntrack": {"maxPerCore": 0, "min": 0},
     }

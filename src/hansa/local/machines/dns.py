@@ -1,4 +1,4 @@
-"""Cluster DNS: CoreDNS as objects for the API server. Names outside do not exist: a fabric has no way out."""
+"""The manifests of cluster DNS (CoreDNS). Names outside the cluster do not resolve: the network has no uplink."""
 
 from ipaddress import IPv4Address
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from hansa.local.machines import images, node
 
 NAME, NAMESPACE = "coredns", "kube-system"
-# The service has the name that Kubernetes' own tools look for.
+# The service name that Kubernetes tools expect.
 SERVICE = "kube-dns"
 LABELS = {"k8s-app": SERVICE}
 
@@ -31,7 +31,7 @@ COREFILE = """cluster.local in-addr.arpa ip6.arpa {
 
 
 def manifests(address: IPv4Address) -> list[dict[str, Any]]:
-    """All objects of cluster DNS, whose service has that address."""
+    """All objects of cluster DNS; its service has the address."""
     return [
         _object("v1", "ServiceAccount"),
         _object("rbac.authorization.k8s.io/v1", "ClusterRole", namespace=None, rules=_rules()),
@@ -85,7 +85,7 @@ def _deployment() -> dict[str, Any]:
         "serviceAccountName": NAME,
         "priorityClassName": "system-cluster-critical",
         "dnsPolicy": "Default",
-        # A node that only pretends would pretend to answer, too.
+        # On a kwok node it would count as running without answering queries.
         "nodeSelector": node.REAL_LABEL,
         "tolerations": [{"operator": "Exists"}],
         "containers": [container],

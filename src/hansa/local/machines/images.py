@@ -1,24 +1,24 @@
-"""The images that every real node has: made once from static programs, kept in the cache as archives."""
+"""The images that every real node has, built once from static programs and cached as one archive."""
 
 import asyncio
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from hansa.local import files
 from hansa.local.machines import command, oci
 from hansa.local.machines.oci import Image
+from hansa.programs import files
 from hansa.runtime.errors import HansaError
 
 PAUSE, BUSYBOX, AGNHOST, COREDNS = (f"hansa.local/{name}:1" for name in ("pause", "busybox", "agnhost", "coredns"))
-# The programs that the caller must have; busybox is the machine's.
+# The binaries that callers provide; busybox comes from the machine.
 PROGRAMS = ("pause", "agnhost", "coredns")
-# Two seconds on an idle machine.
+# It takes two seconds on an idle machine.
 BUILD_SECONDS = 120.0
 
 
 async def ensure(cache: Path, programs: Mapping[str, Path], *, busybox: Path) -> Path:
-    """One archive with all images, made if it is missing: containerd takes one faster than several."""
+    """The archive of all images, built if it is missing: containerd imports one archive faster than several."""
     applets = (await command.run(str(busybox), "--list")).split()
     images = _images(programs, busybox, applets)
     archive = cache / f"images-{_key(images)}.tar"
@@ -44,13 +44,13 @@ def _build(images: Sequence[Image], archive: Path) -> None:
         oci.build(images, draft)
         draft.replace(archive)
     except OSError as error:
-        raise HansaError(f"cannot make the images of real nodes in {archive.parent}: {error.strerror}") from error
+        raise HansaError(f"cannot build the images of real nodes in {archive.parent}: {error.strerror}") from error
     finally:
         draft.unlink(missing_ok=True)
 
 
 def _key(images: Sequence[Image]) -> str:
-    """Differs when an image, one of the programs or the way to build does, without reading the programs."""
+    """A key of the images, the sizes and times of their programs, and the code that builds them."""
     described = [
         (image, [(program.stat().st_size, program.stat().st_mtime_ns) for program in image.programs.values()])
         for image in images

@@ -1,6 +1,7 @@
-"""The first process of a node: builds the node's own root from a plan, then starts its services and keeps them.
+"""The init process of a real node: builds the root file system from a plan, then starts and restarts the services.
 
-A program of its own with no dependency, started by the path of this file; what stands in the plan is for `node` to say.
+It runs as a program of its own, started by the path of this file, and imports only the standard library. `node` writes
+the plan.
 """
 
 import ctypes
@@ -20,17 +21,17 @@ MS_RDONLY, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE, MS_SHARED = 0x1, 0x20, 0x100
 MNT_DETACH = 2
 PR_SET_PDEATHSIG = 1
 
-# The machine's programs and their settings, read only in the node. What a node writes elsewhere lands in its own root.
+# Folders of the machine that a node sees read-only. Everything that a node writes goes to its own root.
 SYSTEM = ("usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "etc")
 RESTART_SECONDS = 1.0
 READY_SECONDS = 60.0
-# Processes that were killed are gone in milliseconds.
+# Killed processes end within milliseconds.
 CLEAR_SECONDS = 5.0
 PAUSE_SECONDS = 0.02
 
 
 class Service:
-    """A program that is started again when it ends."""
+    """A program that is restarted when it ends."""
 
     def __init__(self, argv: Sequence[str], log: int, env: Mapping[str, str]) -> None:
         self.argv, self.log, self.env = argv, log, env
@@ -38,17 +39,17 @@ class Service:
         self.due = 0.0
 
     def start(self) -> None:
-        """Start it, with its output in its log."""
+        """Start the program with its output in its log."""
         self.pid = spawn(self.argv, self.log, self.env)
 
     def ended(self) -> None:
-        """It has ended; when it starts again is decided now."""
-        say(f"{Path(self.argv[0]).name} has ended; it is started again")
+        """Record that it has ended and schedule its restart."""
+        say(f"{Path(self.argv[0]).name} has ended; restarting it")
         self.pid, self.due = 0, time.monotonic() + RESTART_SECONDS
 
 
 def main() -> None:
-    """Stay outside the node as its handle: when this process ends, the kernel ends all of the node."""
+    """Start the node and wait outside it: when this process ends, the kernel ends all processes of the node."""
     plan = json.loads(Path(sys.argv[1]).read_text())
     for group in plan["groups"]:
         clear(Path(group))
@@ -57,14 +58,14 @@ def main() -> None:
     pid = os.fork()
     if pid == 0:
         os.close(held)
-        be_first(plan, alive)
+        run_as_init(plan, alive)
     signal.signal(signal.SIGTERM, lambda *_: os.kill(pid, signal.SIGKILL))
-    # The kernel reports the first process only after all others of its namespace are gone.
+    # The kernel reports the end of process 1 only after all others of its namespace have ended.
     sys.exit(1 if os.waitpid(pid, 0)[1] else 0)
 
 
 def clear(group: Path) -> None:
-    """Remove what pods of a former life left in a control group: a kubelet takes seconds to find out about each."""
+    """Remove control groups of pods from before a restart: a kubelet takes seconds to clean up each."""
     deadline = time.monotonic() + CLEAR_SECONDS
     for path, _, _ in os.walk(group, topdown=False):
         while Path(path) != group and time.monotonic() < deadline:
@@ -75,25 +76,25 @@ def clear(group: Path) -> None:
                 time.sleep(PAUSE_SECONDS)
 
 
-def be_first(plan: Mapping[str, Any], alive: int) -> NoReturn:
-    """Be process 1 of the node, to the end."""
+def run_as_init(plan: Mapping[str, Any], alive: int) -> NoReturn:
+    """Run as process 1 of the node; never returns."""
     try:
         call("prctl", PR_SET_PDEATHSIG, signal.SIGKILL)
         if select.select([alive], [], [], 0)[0]:
-            raise OSError("the process that holds it has gone")
+            raise OSError("the outer process has ended")
         socket.sethostname(plan["hostname"])
-        # Logs lie outside the node's own root, so they are opened before it is built.
+        # Log files are outside the node's root, so they are opened before the root is changed.
         append = os.O_WRONLY | os.O_APPEND | os.O_CREAT
         logs = {name: os.open(path, append, 0o600) for name, path in plan["logs"].items()}
         build_root(plan)
         run(plan, logs)
     except OSError as error:
-        say(f"the node cannot run: {error}")
+        say(f"cannot start the node: {error}")
     os._exit(1)
 
 
 def build_root(plan: Mapping[str, Any]) -> None:
-    """Change into the node's own root, in which nothing of the machine can be written."""
+    """Build the node's root file system, in which the machine's folders are read-only, and change into it."""
     mount("", "/", flags=MS_REC | MS_PRIVATE)
     root = Path(plan["root"])
     mount(root, root, flags=MS_BIND)
@@ -106,7 +107,7 @@ def build_root(plan: Mapping[str, Any]) -> None:
     (root / "tmp").chmod(0o1777)
     mount("/dev", root / "dev", flags=MS_BIND | MS_REC)
     mount("proc", root / "proc", kind="proc")
-    # The kernel lets a pod with a user namespace mount its own /proc only if one without shadows is to be seen.
+    # A pod with a user namespace may mount /proc only if a /proc without bind mounts over it is visible.
     mount("proc", root / "hansa/proc", kind="proc")
     mount("sysfs", root / "sys", kind="sysfs")
     mount("/sys/fs/cgroup", root / "sys/fs/cgroup", flags=MS_BIND | MS_REC)
@@ -123,7 +124,7 @@ def build_root(plan: Mapping[str, Any]) -> None:
 
 
 def add_system(source: Path, target: Path) -> None:
-    """Show a folder of the machine in the node, or the link that stands for it."""
+    """Bind a folder of the machine into the node, or copy it if it is a symbolic link."""
     if source.is_symlink():
         target.unlink(missing_ok=True)
         target.symlink_to(source.readlink())
@@ -132,7 +133,7 @@ def add_system(source: Path, target: Path) -> None:
 
 
 def bind_read_only(source: Path, target: Path) -> None:
-    """Show a file or folder of the machine in the node."""
+    """Bind a file or folder of the machine read-only into the node."""
     target.parent.mkdir(parents=True, exist_ok=True)
     if source.is_dir():
         target.mkdir(exist_ok=True)
@@ -143,8 +144,8 @@ def bind_read_only(source: Path, target: Path) -> None:
 
 
 def run(plan: Mapping[str, Any], logs: Mapping[str, int]) -> NoReturn:
-    """Start the runtime, fill its image store, start the services, keep all of them."""
-    # SIGCHLD waits until it is asked for; children begin with no signal blocked.
+    """Start the runtime, import the images, start the services, and restart whatever ends."""
+    # SIGCHLD is blocked here and read by sigtimedwait; `spawn` unblocks it for children.
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
     services = {name: Service(argv, logs[name], plan["env"]) for name, argv in plan["services"].items()}
     runtime = services[plan["runtime"]]
@@ -152,7 +153,7 @@ def run(plan: Mapping[str, Any], logs: Mapping[str, int]) -> NoReturn:
     wait_for(Path(plan["socket"]), runtime)
     for argv in plan["imports"]:
         if os.waitpid(spawn(argv, runtime.log, plan["env"]), 0)[1] != 0:
-            raise OSError(f'"{" ".join(argv)}" failed; the log of {plan["runtime"]} says why')
+            raise OSError(f'"{" ".join(argv)}" failed; see the log of {plan["runtime"]}')
     while True:
         now = time.monotonic()
         waiting = [service for service in services.values() if not service.pid]
@@ -164,7 +165,7 @@ def run(plan: Mapping[str, Any], logs: Mapping[str, int]) -> NoReturn:
 
 
 def reap(services: Mapping[str, Service]) -> None:
-    """Take leave of children that have ended, also of those that others left behind."""
+    """Wait for all children that have ended, including orphans of the node."""
     while True:
         try:
             pid, _ = os.waitpid(-1, os.WNOHANG)
@@ -185,7 +186,7 @@ def wait_for(path: Path, runtime: Service) -> None:
             if probe.connect_ex(str(path)) == 0:
                 return
         time.sleep(PAUSE_SECONDS)
-    raise OSError(f"{runtime.argv[0]} does not answer on {path}; its log says why")
+    raise OSError(f"{runtime.argv[0]} does not answer on {path}; see its log")
 
 
 def spawn(argv: Sequence[str], log: int, env: Mapping[str, str]) -> int:
@@ -195,7 +196,7 @@ def spawn(argv: Sequence[str], log: int, env: Mapping[str, str]) -> int:
 
 
 def mount(source: str | Path, target: str | Path, *, kind: str = "", flags: int = 0, data: str = "") -> None:
-    """Mount, or say what could not be mounted."""
+    """Mount; an error names source and target."""
     try:
         call("mount", os.fsencode(source), os.fsencode(target), kind.encode(), flags, data.encode())
     except OSError as error:
@@ -203,7 +204,7 @@ def mount(source: str | Path, target: str | Path, *, kind: str = "", flags: int 
 
 
 def call(name: str, *arguments: bytes | int) -> None:
-    """Call the C library, which says what went wrong by errno."""
+    """Call a function of the C library; a failure is raised with its errno."""
     function = ctypes.CDLL(None, use_errno=True)[name]
     converted = [ctypes.c_ulong(a) if isinstance(a, int) else a for a in arguments]
     if function(*converted) != 0:
@@ -211,9 +212,9 @@ def call(name: str, *arguments: bytes | int) -> None:
         raise OSError(error, f"{name}: {os.strerror(error)}")
 
 
-def say(sentence: str) -> None:
+def say(message: str) -> None:
     """Print a line into the node's log."""
-    print(sentence, flush=True)  # noqa: T201
+    print(message, flush=True)  # noqa: T201
 
 
 if __name__ == "__main__":

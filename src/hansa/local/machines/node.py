@@ -1,6 +1,6 @@
-"""A real node: a root of its own below its folder, control groups, and the plan that its first process follows.
+"""Prepares and removes a real node: its root file system, control groups, and the plan that its init process follows.
 
-Starting and ending that process is the caller's matter; after it has ended, `remove` leaves nothing.
+Starting and stopping that process is left to `real_nodes`.
 """
 
 import hashlib
@@ -16,19 +16,19 @@ from typing import Any
 
 import yaml
 
-from hansa.local import files
 from hansa.local.machines import cgroups, configuration, images, init
 from hansa.local.machines.addresses import Networks
 from hansa.local.machines.configuration import BIN, CONTAINERD_SOCKET, ETC, IMAGES
-from hansa.local.machines.fabric import Fabric
+from hansa.local.machines.host_network import HostNetwork
 from hansa.local.machines.requirements import Tools
+from hansa.programs import files
 from hansa.runtime.errors import HansaError
 
 KIND_LABEL = "hansa.dev/local-node"
-# Real nodes bear it, so that pods can ask for one beside nodes that only pretend.
+# The label of real nodes, so that pods can select them in a cluster that has kwok nodes too.
 REAL_LABEL = {KIND_LABEL: "real"}
 SERVICES = ("containerd", "kubelet", "kube-proxy")
-# The kubelet sets these for the whole machine; in a node it finds them as it wants them and the machine stays as it is.
+# Kernel settings that a kubelet would change for the whole machine. Files with the wanted values are mounted over them.
 SHADOWS = {
     "/proc/sys/vm/overcommit_memory": "1",
     "/proc/sys/kernel/panic": "10",
@@ -38,12 +38,12 @@ PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 class BadImage(HansaError):
-    """A file that should hold images does not."""
+    """A file is not an image archive."""
 
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """The files by which a node's programs prove who they are. Kubeconfigs have their certificates embedded."""
+    """The certificates and kubeconfigs of a node's programs. Kubeconfigs have their certificates embedded."""
 
     ca: Path
     certificate: Path
@@ -54,11 +54,11 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node as it should be. Everything that it writes lies in its folder."""
+    """The wanted state of a node. Everything that the node writes is in its folder."""
 
     name: str
     folder: Path
-    fabric: Fabric
+    network: HostNetwork
     cluster: str
     slot: int
     index: int
@@ -71,11 +71,11 @@ class Node:
     @property
     def host(self) -> str:
         """The name of its network namespace and of its control groups."""
-        return self.fabric.host(self.cluster, self.index)
+        return self.network.host(self.cluster, self.index)
 
     @property
     def address(self) -> IPv4Address:
-        """Where its kubelet is reached."""
+        """The address of its kubelet."""
         return Networks(self.slot).host(self.index)
 
     @property
@@ -90,7 +90,7 @@ def log(folder: Path, service: str) -> Path:
 
 
 def prepare(node: Node, tools: Tools) -> list[str]:
-    """Write all that the node needs; returns the command line of its outer process, which belongs in its namespace."""
+    """Write the files of the node; returns the command line to run in the network namespace of the node."""
     _check_images(node.images)
     cgroups.ensure(node.host)
     for path, content in _settings(node, tools).items():
@@ -98,7 +98,7 @@ def prepare(node: Node, tools: Tools) -> list[str]:
     log(node.folder, "node").parent.mkdir(parents=True, exist_ok=True)
     plan, text = node.folder / "plan.json", json.dumps(_plan(node, tools), indent=2)
     files.write(plan, text)
-    # The digest makes a node with another plan another process.
+    # The digest changes the command line with the plan, so that a changed node is restarted.
     return [sys.executable, "-I", "-S", init.__file__, str(plan), hashlib.sha256(text.encode()).hexdigest()]
 
 
@@ -109,17 +109,17 @@ def _check_images(archives: Iterable[Path]) -> None:
         except OSError as error:
             raise BadImage(f"cannot read the image archive {archive}: {error.strerror}") from error
         if not is_good:
-            raise BadImage(f'{archive} is not an image archive: "docker save" or "ctr images export" makes one')
+            raise BadImage(f'{archive} is not an image archive; create one with "docker save" or "ctr images export"')
 
 
 async def remove(folder: Path, host: str) -> None:
-    """Remove what a node whose processes have ended left; nothing happens if there is nothing."""
+    """Remove the control groups and the folder of a node whose processes have ended."""
     await cgroups.remove(host)
     shutil.rmtree(folder, ignore_errors=True)
 
 
 def _settings(node: Node, tools: Tools) -> dict[str, bytes]:
-    """The node's configuration files by their paths inside it."""
+    """The contents of the node's configuration files by their paths inside the node."""
     networks = Networks(node.slot)
     runtime = configuration.containerd(
         tools.containerd_major, pause=images.PAUSE, runc=str(tools.runc), cni=str(tools.cni)
@@ -181,5 +181,5 @@ def _kubelet(node: Node) -> list[str]:
 
 
 def _import(tools: Tools, archive: str) -> list[str]:
-    """Images are unpacked when a container first needs them: until then a node costs no time and no space for them."""
+    """The command that imports an archive. Images are unpacked on first use, which saves time and disk space."""
     return [str(tools.ctr), "--namespace=k8s.io", "images", "import", "--no-unpack", archive]

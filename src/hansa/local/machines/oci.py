@@ -1,7 +1,7 @@
-"""Builds container images without a registry or a daemon: files go in, an OCI image archive comes out.
+"""Builds OCI image archives from files, without a registry or a daemon.
 
-The same files always give the same bytes. Layers are lightly compressed: each node takes in a third of the bytes, and
-unpacks only what it runs.
+The same files always give the same bytes. Layers are lightly compressed: each node imports a third of the bytes, and
+unpacks only the images that it runs.
 """
 
 import gzip
@@ -22,13 +22,13 @@ ACCOUNTS = {
     "/etc/group": b"root:x:0:\nnobody:x:65534:\n",
 }
 STICKY = 0o1777
-# The fastest: half a second for a large program.
+# The fastest level: half a second for a large program.
 COMPRESSION = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An image to build: programs by their path in it, links by theirs, and what it runs."""
+    """An image to build: programs and symbolic links by their path in the image, entrypoint and arguments."""
 
     reference: str
     programs: Mapping[str, Path]
@@ -38,7 +38,7 @@ class Image:
 
 
 def build(images: Iterable[Image], archive: Path) -> None:
-    """Write an archive of images, as `ctr images import` and others read it."""
+    """Write an archive of images, in the format of `ctr images import`."""
     entries = []
     with tarfile.open(archive, "w") as tar:
         _add_file(tar, "oci-layout", _json({"imageLayoutVersion": "1.0.0"}), mode=0o644)

@@ -1,4 +1,4 @@
-"""What real nodes need of a machine, and what this one lacks, in sentences and as Debian's packages."""
+"""Checks whether this machine can run real nodes, and names missing permissions, kernel features and packages."""
 
 import os
 import platform
@@ -28,23 +28,23 @@ COMMANDS = {
 CNI_PLUGINS = ("bridge", "host-local", "loopback", "portmap")
 CNI_PACKAGE = "containernetworking-plugins"
 CNI_FOLDERS = (Path("/usr/lib/cni"), Path("/opt/cni/bin"), Path("/usr/libexec/cni"))
-# The Debian package of each command or plugin that is looked for.
+# The Debian package of each required command and plugin.
 PACKAGES = {**COMMANDS, **dict.fromkeys(CNI_PLUGINS, CNI_PACKAGE)}
 
 CAP_SYS_ADMIN, CAP_NET_ADMIN = 21, 12
 INOTIFY = Path("/proc/sys/fs/inotify/max_user_instances")
-# An API server takes 3 instances, a kubelet 6, containerd 2: enough for a hundred clusters of one node.
+# An API server uses 3 instances, a kubelet 6, containerd 2: enough for a hundred clusters of one node.
 INOTIFY_INSTANCES = 1024
 ELF_INTERPRETER = 3
 
 
 class CannotRunNodes(HansaError):
-    """This machine lacks something that real nodes need."""
+    """This machine lacks a requirement of real nodes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """Where this machine has what a node's programs need from it."""
+    """Paths of the machine's programs that a node uses."""
 
     containerd: Path
     containerd_major: int
@@ -59,32 +59,32 @@ class Tools:
 
 
 def lacking(state: Path) -> list[str]:
-    """Why this machine cannot run real nodes with this state folder; empty if it can."""
+    """The reasons why this machine cannot run real nodes with this state folder; empty if it can."""
     if platform.system() != "Linux":
-        return [f"real nodes need Linux, and this is {platform.system()}"]
+        return [f"real nodes need Linux, not {platform.system()}"]
     if os.geteuid() != 0:
-        return ["real nodes need root, to make namespaces and control groups"]
+        return ["real nodes need root, to create namespaces and control groups"]
     return [*_lacking_rights(), *_lacking_kernel(), *_lacking_commands(), *_lacking_in(state)]
 
 
 def missing(search: str | None = None, cni_folders: Iterable[Path] = CNI_FOLDERS) -> list[str]:
-    """The commands and plugins that are not found."""
+    """The commands and plugins that are not installed."""
     commands = [name for name in COMMANDS if shutil.which(name, path=search or command.search_path()) is None]
     return commands if any(map(_has_plugins, cni_folders)) else [*commands, *CNI_PLUGINS]
 
 
 def packages(names: Iterable[str]) -> list[str]:
-    """The Debian packages that hold these commands and plugins."""
+    """The Debian packages of these commands and plugins."""
     return sorted({PACKAGES[name] for name in names})
 
 
 def prepare(state: Path) -> Tools:
-    """Raise the machine's limits that are too low, refuse if something is still lacking, and find the tools."""
+    """Load kernel modules and raise limits where needed, check all requirements, and find the tools."""
     if platform.system() == "Linux" and os.geteuid() == 0:
         _load_modules()
         _raise_inotify()
-    if sentences := lacking(state):
-        raise CannotRunNodes(f"this machine cannot run real nodes: {'; '.join(sentences)}")
+    if reasons := lacking(state):
+        raise CannotRunNodes(f"this machine cannot run real nodes: {'; '.join(reasons)}")
     found = {name: path for name in COMMANDS if (path := _command(name))}
     return Tools(
         containerd=found["containerd"],
@@ -97,15 +97,15 @@ def prepare(state: Path) -> Tools:
 
 
 def containerd_major(version: str) -> int:
-    """Read the major version from what `containerd --version` prints."""
+    """The major version in the output of `containerd --version`."""
     match = re.search(r"\sv?(\d+)\.\d+", version)
     if match is None:
-        raise CannotRunNodes(f'cannot read a version from what "containerd --version" prints: {version.strip()}')
+        raise CannotRunNodes(f'no version in the output of "containerd --version": {version.strip()}')
     return int(match[1])
 
 
 def is_static(program: Path) -> bool:
-    """Whether a program needs no libraries: only then it can be the whole of an image."""
+    """Whether a program is statically linked: only then it can be the only file of an image."""
     with program.open("rb") as file:
         head = file.read(64)
         if head[:5] != b"\x7fELF\x02":
@@ -123,7 +123,7 @@ def _lacking_rights() -> Iterator[str]:
     effective = int(status["CapEff"], 16)
     for bit, name in ((CAP_SYS_ADMIN, "CAP_SYS_ADMIN"), (CAP_NET_ADMIN, "CAP_NET_ADMIN")):
         if not effective >> bit & 1:
-            yield f"root may not make namespaces here ({name} is withheld, as in a container that is not privileged)"
+            yield f"root lacks {name}, as in an unprivileged container, and cannot create namespaces"
 
 
 def _lacking_kernel() -> Iterator[str]:
@@ -135,7 +135,7 @@ def _lacking_kernel() -> Iterator[str]:
     if not re.search(r"\boverlay$", Path("/proc/filesystems").read_text(), re.MULTILINE):
         yield "the kernel has no overlay file system (modprobe overlay)"
     if not Path("/proc/sys/net/bridge").is_dir():
-        yield "the kernel does not filter what crosses a bridge (modprobe br_netfilter)"
+        yield "the kernel does not filter bridged packets (modprobe br_netfilter)"
     for kind in ("net", "pid", "mnt", "uts"):
         if not Path(f"/proc/self/ns/{kind}").exists():
             yield f"the kernel has no {kind} namespaces"
@@ -154,7 +154,7 @@ def _lacking_commands() -> Iterator[str]:
 def _lacking_in(state: Path) -> Iterator[str]:
     there = next(path for path in (state, *state.absolute().parents) if path.exists())
     if _file_system(there) == "overlay":
-        yield f"the state folder {state} is on an overlay file system, where images cannot be unpacked; name another"
+        yield f"state folder {state} is on an overlay file system, which cannot hold images; choose another (--state)"
 
 
 def _command(name: str) -> Path | None:
@@ -188,7 +188,7 @@ def _raise_inotify() -> None:
         try:
             INOTIFY.write_text(str(INOTIFY_INSTANCES))
         except OSError:
-            return  # `lacking` says that it is too low.
+            return  # `lacking` reports that it is too low.
 
 
 def _output(program: Path, *arguments: str) -> str:

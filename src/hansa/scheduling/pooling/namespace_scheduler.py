@@ -9,15 +9,15 @@ from collections.abc import Callable
 from typing import Any
 
 from hansa.control import controller
-from hansa.control.events import Kind, Subject
+from hansa.control.event_recorder import Kind, Subject
 from hansa.kube import client, errors, objects, resources
 from hansa.model import keys
 from hansa.runtime import clock
 from hansa.runtime.errors import HansaError
-from hansa.scheduling.pooling import reading
-from hansa.scheduling.pooling.landscape import Landscape
-from hansa.scheduling.pooling.ledger import Ledger
-from hansa.scheduling.pooling.uppers import NAMESPACE, Space, Upper, Uppers
+from hansa.scheduling.pooling import annotations
+from hansa.scheduling.pooling.pool_clusters import PoolClusters
+from hansa.scheduling.pooling.reservations import Reservations
+from hansa.scheduling.pooling.upper_clusters import NAMESPACE, NamespaceRef, Upper, Uppers
 from hansa.scheduling.slicing import placements
 from hansa.scheduling.slicing.placements import Holding
 from hansa.scheduling.slicing.planning import Plan, plan
@@ -32,17 +32,17 @@ class NamespaceScheduler:
     def __init__(
         self,
         uppers: Uppers,
-        landscape: Landscape,
-        ledger: Ledger,
+        landscape: PoolClusters,
+        ledger: Reservations,
         *,
-        settings: reading.Settings,
+        settings: annotations.PoolSettings,
         clock: clock.Clock,
-        moved: Callable[[Space], None],
+        moved: Callable[[NamespaceRef], None],
     ) -> None:
         self._uppers, self._landscape, self._ledger = uppers, landscape, ledger
         self._settings, self._clock, self._moved = settings, clock, moved
         self._loaded: weakref.WeakSet[Upper] = weakref.WeakSet()
-        self.uneasy: set[Space] = set()  # those that have less than they want, or more
+        self.uneasy: set[NamespaceRef] = set()  # those that have less than they want, or more
 
     def load(self) -> None:
         """Enter what all namespaces hold by their own words, before anything new is given away."""
@@ -53,16 +53,18 @@ class NamespaceScheduler:
         if upper.is_complete and upper not in self._loaded:
             self._loaded.add(upper)
             for namespace in upper.namespaces.values():
-                self._ledger.hold(Space(upper.name, namespace.name), reading.held(namespace, self._settings.slice))
+                self._ledger.hold(
+                    NamespaceRef(upper.name, namespace.name), annotations.held(namespace, self._settings.slice)
+                )
 
-    async def reconcile(self, space: Space) -> controller.Outcome:
+    async def reconcile(self, space: NamespaceRef) -> controller.Outcome:
         """Plan a namespace, and write the plan."""
         upper = self._uppers.get(space.upper)
         if upper is not None and not upper.is_known:
             return controller.Done()  # nothing can be concluded; its coming back wakes us
         if upper is not None:
             self._load(upper)  # it came late: what it holds counts before the first of its namespaces is planned
-        namespace = None if upper is None else upper.namespaces.get(objects.Key("", space.name))
+        namespace = None if upper is None else upper.namespaces.get(objects.NamespacedName("", space.name))
         if upper is None or namespace is None:
             self.uneasy.discard(space)
             self._ledger.owe(space, Holding())
@@ -72,9 +74,9 @@ class NamespaceScheduler:
             await self._place(space, upper, namespace)
         return controller.Done()
 
-    async def _place(self, space: Space, upper: Upper, namespace: objects.Object) -> None:
+    async def _place(self, space: NamespaceRef, upper: Upper, namespace: objects.Object) -> None:
         try:
-            wish, unreadable = reading.wish(
+            wish, unreadable = annotations.wish(
                 str(space),
                 namespace,
                 upper.quotas.find(NAMESPACE, space.name),
@@ -88,14 +90,14 @@ class NamespaceScheduler:
             return
         (self.uneasy.add if said.missing or said.notes else self.uneasy.discard)(space)
         self._hold(space, said.holding)  # before it is written: the next plan must see it
-        self._ledger.owe(space, reading.held(namespace, self._settings.slice))
+        self._ledger.owe(space, annotations.held(namespace, self._settings.slice))
         refused = unreadable or (f"these placements cannot be: {said.refused}" if said.refused else "")
         namespace = await self._write(upper, namespace, said)
         if self._ledger.owe(space, Holding()):
             self._moved(space)
         await self._report(upper, namespace, said, refused)
 
-    def _hold(self, space: Space, holding: Holding) -> None:
+    def _hold(self, space: NamespaceRef, holding: Holding) -> None:
         if self._ledger.hold(space, holding):
             self._moved(space)
 

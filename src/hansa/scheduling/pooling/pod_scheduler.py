@@ -8,16 +8,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from hansa.control import controller
-from hansa.control.events import Kind, Subject
+from hansa.control.event_recorder import Kind, Subject
 from hansa.kube import errors, objects, resources
 from hansa.model import keys, requests
 from hansa.model.placement import node_of
 from hansa.runtime import clock
-from hansa.scheduling import asks, judging
-from hansa.scheduling.pooling import reading
-from hansa.scheduling.pooling.landscape import Landscape
-from hansa.scheduling.pooling.ledger import Ledger
-from hansa.scheduling.pooling.uppers import Spot, Upper, Uppers
+from hansa.scheduling import evaluation, pod_request
+from hansa.scheduling.pooling import annotations
+from hansa.scheduling.pooling.pool_clusters import PoolClusters
+from hansa.scheduling.pooling.reservations import Reservations
+from hansa.scheduling.pooling.upper_clusters import PodRef, Upper, Uppers
 from hansa.scheduling.slicing import pod_choice
 from hansa.scheduling.slicing.pod_choice import Seat
 from hansa.scheduling.slicing.pool import State
@@ -43,14 +43,14 @@ class PodScheduler:
     """Chooses for one pod at a time. `below` names a namespace of an upper cluster as lower clusters do."""
 
     def __init__(
-        self, uppers: Uppers, landscape: Landscape, ledger: Ledger, *, below: Below, clock: clock.Clock
+        self, uppers: Uppers, landscape: PoolClusters, ledger: Reservations, *, below: Below, clock: clock.Clock
     ) -> None:
         self._uppers, self._landscape, self._ledger, self._below, self._clock = uppers, landscape, ledger, below, clock
-        self._trials: dict[Spot, _Trial] = {}
-        self.waiting: set[Spot] = set()
-        self.moving: set[Spot] = set()  # those that a cluster which they left may still have
+        self._trials: dict[PodRef, _Trial] = {}
+        self.waiting: set[PodRef] = set()
+        self.moving: set[PodRef] = set()  # those that a cluster which they left may still have
 
-    async def reconcile(self, spot: Spot) -> controller.Outcome:
+    async def reconcile(self, spot: PodRef) -> controller.Outcome:
         """Give a pod its cluster."""
         upper = self._uppers.get(spot.upper)
         pod = upper.pods.get(spot.key) if upper is not None and upper.is_known else None
@@ -60,14 +60,14 @@ class PodScheduler:
             self._trials.pop(spot, None)
             return controller.Done()
         pod = await self._unmark(spot, upper, pod)
-        given = reading.cluster_of(pod)
+        given = annotations.cluster_of(pod)
         is_placed = given in self._ledger.holding(spot.space).placements
         if given and node_of(pod):
             self.waiting.discard(spot)
             if not is_placed:
                 await self._evict(upper, pod, given)
             return controller.Done()
-        if is_placed and not (why := reading.unschedulable(pod)):
+        if is_placed and not (why := annotations.unschedulable(pod)):
             self.waiting.discard(spot)
             self._remember(spot, pod, given)
             return controller.Done()
@@ -75,9 +75,9 @@ class PodScheduler:
             return controller.After(rest)
         return await self._place(spot, upper, pod, given)
 
-    async def _unmark(self, spot: Spot, upper: Upper, pod: objects.Object) -> objects.Object:
+    async def _unmark(self, spot: PodRef, upper: Upper, pod: objects.Object) -> objects.Object:
         """Take off the marks of clusters that cannot say any more that they have no copy."""
-        marked = reading.moved_from(pod)
+        marked = annotations.moved_from(pod)
         if marked or spot in self.moving:  # its new cluster begins to look for a node when the last mark is off
             self._trials.setdefault(spot, _Trial(pod.uid, 0.0)).since = self._clock.now()
         (self.moving.add if marked else self.moving.discard)(spot)
@@ -93,20 +93,20 @@ class PodScheduler:
         land = self._landscape.land(cluster)
         return land is None or land.state[0] is State.LOST
 
-    def _remember(self, spot: Spot, pod: objects.Object, given: str) -> None:
+    def _remember(self, spot: PodRef, pod: objects.Object, given: str) -> None:
         """Keep room for a pod that was sent before we began, and may not be bound yet."""
         land = self._landscape.land(given)
         if spot in self._trials or land is None or not land.is_known:
             return
         self._trials[spot] = _Trial(pod.uid, self._clock.now())
         ask = self._ask(spot, pod)
-        if isinstance(fit := judging.judge(ask, land.view()), Fit):
-            land.reserve(objects.Key(ask.namespace, pod.name), ask, node=fit.node, seconds=RESERVED)
+        if isinstance(fit := evaluation.evaluate(ask, land.view()), Fit):
+            land.reserve(objects.NamespacedName(ask.namespace, pod.name), ask, node=fit.node, seconds=RESERVED)
 
-    def _ask(self, spot: Spot, pod: objects.Object) -> asks.Ask:
-        return asks.of_pod(pod, lambda namespace: self._below(spot.upper, namespace))
+    def _ask(self, spot: PodRef, pod: objects.Object) -> pod_request.PodRequest:
+        return pod_request.of_pod(pod, lambda namespace: self._below(spot.upper, namespace))
 
-    def _blame(self, spot: Spot, pod: objects.Object, given: str, why: str) -> float:
+    def _blame(self, spot: PodRef, pod: objects.Object, given: str, why: str) -> float:
         """Remember that a cluster found no node; or, so shortly after the choice, for how long to wait yet."""
         now, trial = self._clock.now(), self._trials.get(spot)
         if trial is None or trial.uid != pod.uid:
@@ -116,7 +116,7 @@ class PodScheduler:
         trial.failed[given] = (now + AVOIDED, f"found no node for it: {why}")
         return 0.0
 
-    async def _place(self, spot: Spot, upper: Upper, pod: objects.Object, given: str) -> controller.Outcome:
+    async def _place(self, spot: PodRef, upper: Upper, pod: objects.Object, given: str) -> controller.Outcome:
         ask = self._ask(spot, pod)
         avoided = self._avoided(spot, pod)
         verdict = pod_choice.choose(
@@ -136,8 +136,10 @@ class PodScheduler:
         self.waiting.discard(spot)
         return controller.Done()
 
-    async def _give(self, spot: Spot, upper: Upper, pod: objects.Object, ask: asks.Ask, fit: Fit) -> None:
-        there, land = objects.Key(ask.namespace, pod.name), self._landscape.land(fit.cluster)
+    async def _give(
+        self, spot: PodRef, upper: Upper, pod: objects.Object, ask: pod_request.PodRequest, fit: Fit
+    ) -> None:
+        there, land = objects.NamespacedName(ask.namespace, pod.name), self._landscape.land(fit.cluster)
         self._ledger.choose(spot, Seat(fit.cluster, ask.amounts))
         if land is not None:
             land.reserve(there, ask, node=fit.node, seconds=RESERVED)
@@ -160,9 +162,9 @@ class PodScheduler:
 
         The mark comes with the choice itself, so that no crash comes between. A lost cluster could not take it off.
         """
-        given, later = reading.cluster_of(pod), keys.SUPER_CLUSTER.replace(*keys.POOL, 1)
+        given, later = annotations.cluster_of(pod), keys.SUPER_CLUSTER.replace(*keys.POOL, 1)
         marks: dict[str, str | None] = {keys.SUPER_CLUSTER: cluster, later: None}
-        if cluster in reading.moved_from(pod):
+        if cluster in annotations.moved_from(pod):
             marks[f"{keys.MOVED_FROM}{cluster}"] = None
         if given and not self._is_lost(given):
             marks[f"{keys.MOVED_FROM}{given}"] = ""
@@ -182,7 +184,7 @@ class PodScheduler:
         except (errors.NotFound, errors.Conflict) as error:
             log.info("a pod was not evicted", extra={"pod": str(pod.key), "error": str(error)})
 
-    def _avoided(self, spot: Spot, pod: objects.Object) -> dict[str, str]:
+    def _avoided(self, spot: PodRef, pod: objects.Object) -> dict[str, str]:
         trial, now = self._trials.get(spot), self._clock.now()
         if trial is None or trial.uid != pod.uid:
             return {}

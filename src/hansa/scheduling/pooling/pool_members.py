@@ -26,7 +26,7 @@ from hansa.kube.resource import Resource
 from hansa.model import keys
 from hansa.runtime import clock, metrics
 from hansa.runtime.errors import HansaError
-from hansa.scheduling.pooling.land import Facts
+from hansa.scheduling.pooling.pool_cluster import ClusterIdentity
 from hansa.scheduling.slicing import pool
 
 log = logging.getLogger(__name__)
@@ -72,7 +72,7 @@ async def _is_served(client: Client, found: Resource) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Member:
-    place: objects.Key
+    place: objects.NamespacedName
     credentials: SecretCredentials
     client: Client
 
@@ -91,7 +91,7 @@ class PoolMembers:
         *,
         connect: Callable[[Credentials], Client],
         join: Callable[[str, Client], Cluster],
-        learn: Callable[[str, Facts], None],
+        learn: Callable[[str, ClusterIdentity], None],
         headroom: pool.Headroom,
         clock: clock.Clock,
         random: randomness.Random,
@@ -101,11 +101,13 @@ class PoolMembers:
         self._connect, self._join_cluster, self._learn, self._headroom = connect, join, learn, headroom
         self._clusters: store.Store | None = None
         self._members: dict[str, _Member] = {}
-        self._secrets: dict[objects.Key, tuple[store.Store, contextlib.AsyncExitStack]] = {}
-        self._seen: set[objects.Key] = set()
-        self._queue: queue.Queue[objects.Key] = queue.Queue("pool members", clock=clock, random=random, metrics=metrics)
+        self._secrets: dict[objects.NamespacedName, tuple[store.Store, contextlib.AsyncExitStack]] = {}
+        self._seen: set[objects.NamespacedName] = set()
+        self._queue: queue.Queue[objects.NamespacedName] = queue.Queue(
+            "pool-members", clock=clock, random=random, metrics=metrics
+        )
         self._controller = controller.Controller(
-            "pool members", self._reconcile, queue=self._queue, metrics=metrics, workers=1
+            "pool-members", self._reconcile, queue=self._queue, metrics=metrics, workers=1
         )
 
     @property
@@ -131,7 +133,7 @@ class PoolMembers:
         member = self._members.get(name)
         return None if member is None or self._clusters is None else self._clusters.get(member.place)
 
-    async def _reconcile(self, place: objects.Key) -> controller.Outcome:
+    async def _reconcile(self, place: objects.NamespacedName) -> controller.Outcome:
         assert self._clusters is not None  # the controller runs inside of `run`
         found = self._clusters.get(place)
         member = self._members.get(place.name)
@@ -157,7 +159,7 @@ class PoolMembers:
             self._registry.join(self._join_cluster(found.name, client))
             log.info("a cluster joins the pool", extra={"cluster": found.name})
 
-    def _facts(self, found: objects.Object) -> Facts:
+    def _facts(self, found: objects.Object) -> ClusterIdentity:
         headroom, text = self._headroom, found.annotations.get(keys.HEADROOM, "")
         try:
             headroom = pool.headroom(text) if text else headroom
@@ -165,9 +167,9 @@ class PoolMembers:
             log.warning("a headroom is left as it was", extra={"cluster": found.name, "error": str(error)})
         is_leaving = found.is_leaving or found.annotations.get(keys.LEAVING) == "true"
         has_agent = found.annotations.get(keys.AGENT) == "true"
-        return Facts(dict(found.labels), headroom, is_leaving, has_agent)
+        return ClusterIdentity(dict(found.labels), headroom, is_leaving, has_agent)
 
-    async def _secret(self, place: objects.Key) -> objects.Object | None:
+    async def _secret(self, place: objects.NamespacedName) -> objects.Object | None:
         if place not in self._secrets:
             scope = Scope(resources.SECRETS, namespace=place.namespace, fields=f"metadata.name={place.name}")
             stack = contextlib.AsyncExitStack()
@@ -178,7 +180,7 @@ class PoolMembers:
         await cache.knowledge.wait_complete(FIRST_LIST)
         return cache.get(place)
 
-    async def _leave(self, name: str, place: objects.Key) -> None:
+    async def _leave(self, name: str, place: objects.NamespacedName) -> None:
         if (kept := self._secrets.pop(place, None)) is not None:
             await kept[1].aclose()
         if (member := self._members.pop(name, None)) is not None:

@@ -6,16 +6,16 @@ import random as randomness
 from collections.abc import Callable
 
 from hansa.control import controller, queue
-from hansa.control.events import Recorder
+from hansa.control.event_recorder import Recorder
 from hansa.engine.cluster import Cluster
 from hansa.engine.registry import Registry
 from hansa.runtime import clock, metrics, tasks
-from hansa.scheduling.pooling import reading
-from hansa.scheduling.pooling.landscape import Landscape
-from hansa.scheduling.pooling.ledger import Ledger
+from hansa.scheduling.pooling import annotations
 from hansa.scheduling.pooling.namespace_scheduler import NamespaceScheduler
 from hansa.scheduling.pooling.pod_scheduler import Below, PodScheduler
-from hansa.scheduling.pooling.uppers import NAMESPACE, Space, Spot, Uppers
+from hansa.scheduling.pooling.pool_clusters import PoolClusters
+from hansa.scheduling.pooling.reservations import Reservations
+from hansa.scheduling.pooling.upper_clusters import NAMESPACE, NamespaceRef, PodRef, Uppers
 from hansa.scheduling.slicing.pool import State
 
 log = logging.getLogger(__name__)
@@ -35,9 +35,9 @@ class PoolScheduler:
     def __init__(
         self,
         uppers: Registry,
-        landscape: Landscape,
+        landscape: PoolClusters,
         *,
-        settings: reading.Settings,
+        settings: annotations.PoolSettings,
         below: Below,
         is_pool_known: Callable[[], bool],
         are_uppers_known: Callable[[], bool],
@@ -49,23 +49,25 @@ class PoolScheduler:
     ) -> None:
         self._landscape, self._clock = landscape, clock
         self._is_pool_known, self._are_uppers_known = is_pool_known, are_uppers_known
-        self._ledger = Ledger()
+        self._ledger = Reservations()
         self._uppers = Uppers(uppers, self, recorder=recorder, supervisor=supervisor)
         self._namespaces = NamespaceScheduler(
             self._uppers, landscape, self._ledger, settings=settings, clock=clock, moved=self._moved
         )
         self._pods = PodScheduler(self._uppers, landscape, self._ledger, below=below, clock=clock)
-        self._spaces: queue.Queue[Space] = queue.Queue(
-            "namespaces to place", clock=clock, random=random, metrics=metrics, group=_upper_of_space, width=WORKERS
+        self._spaces: queue.Queue[NamespaceRef] = queue.Queue(
+            "namespace-scheduler", clock=clock, random=random, metrics=metrics, group=_upper_of_space, width=WORKERS
         )
-        self._spots: queue.Queue[Spot] = queue.Queue(
-            "pods to place", clock=clock, random=random, metrics=metrics, group=_upper_of_spot, width=WORKERS
+        self._spots: queue.Queue[PodRef] = queue.Queue(
+            "pod-scheduler", clock=clock, random=random, metrics=metrics, group=_upper_of_spot, width=WORKERS
         )
         self._controllers = (
             controller.Controller(
-                "namespaces", self._place_namespace, queue=self._spaces, metrics=metrics, workers=WORKERS
+                "namespace-scheduler", self._place_namespace, queue=self._spaces, metrics=metrics, workers=WORKERS
             ),
-            controller.Controller("pods", self._place_pod, queue=self._spots, metrics=metrics, workers=WORKERS),
+            controller.Controller(
+                "pod-scheduler", self._place_pod, queue=self._spots, metrics=metrics, workers=WORKERS
+            ),
         )
         self._states: dict[str, State | None] = {}
         self._timer: asyncio.TimerHandle | None = None
@@ -99,21 +101,21 @@ class PoolScheduler:
         for one in self._controllers:
             one.drain()
 
-    def space_changed(self, space: Space) -> None:
+    def space_changed(self, space: NamespaceRef) -> None:
         """A namespace, or a quota in it, is another."""
         self._spaces.add(space)
 
-    def pod_changed(self, spot: Spot) -> None:
+    def pod_changed(self, spot: PodRef) -> None:
         """A pod is another, or gone."""
         upper = self._uppers.get(spot.upper)
         if self._ledger.observe(spot, None if upper is None else upper.pods.get(spot.key)):
             self._wake_waiting(spot.space)
         self._spots.add(spot)
 
-    async def _place_namespace(self, space: Space) -> controller.Outcome:
+    async def _place_namespace(self, space: NamespaceRef) -> controller.Outcome:
         return await self._namespaces.reconcile(space) if self._begun.is_set() else controller.After(LOOK_AGAIN)
 
-    async def _place_pod(self, spot: Spot) -> controller.Outcome:
+    async def _place_pod(self, spot: PodRef) -> controller.Outcome:
         return await self._pods.reconcile(spot) if self._begun.is_set() else controller.After(LOOK_AGAIN)
 
     async def _begin(self) -> None:
@@ -130,14 +132,14 @@ class PoolScheduler:
         is_heard = self._landscape.is_known and self._are_uppers_known() and self._uppers.are_heard()
         return self._is_pool_known() and self._landscape.is_open and (is_late or is_heard)
 
-    def _moved(self, space: Space) -> None:
+    def _moved(self, space: NamespaceRef) -> None:
         """A namespace holds other slices: its pods are looked at, and others who wait."""
         upper = self._uppers.get(space.upper)
         for pod in upper.pods.find(NAMESPACE, space.name) if upper is not None else ():
-            self._spots.add(Spot(space.upper, pod.namespace, pod.name))
+            self._spots.add(PodRef(space.upper, pod.namespace, pod.name))
         self._wake_soon()
 
-    def _wake_waiting(self, space: Space) -> None:
+    def _wake_waiting(self, space: NamespaceRef) -> None:
         """Pods of a namespace use less than before."""
         if space in self._namespaces.uneasy:
             self._spaces.add(space)
@@ -168,13 +170,13 @@ class PoolScheduler:
     def _wake_all(self) -> None:
         for upper in self._uppers.all():
             for namespace in upper.namespaces:
-                self._spaces.add(Space(upper.name, namespace.name))
+                self._spaces.add(NamespaceRef(upper.name, namespace.name))
         self._wake_soon()
 
 
-def _upper_of_space(space: Space) -> str:
+def _upper_of_space(space: NamespaceRef) -> str:
     return space.upper
 
 
-def _upper_of_spot(spot: Spot) -> str:
+def _upper_of_spot(spot: PodRef) -> str:
     return spot.upper

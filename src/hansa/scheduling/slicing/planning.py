@@ -9,11 +9,11 @@ from fractions import Fraction
 from math import ceil
 
 from hansa.model import requests
-from hansa.scheduling.slicing import editing, placements, slices
+from hansa.scheduling.slicing import manual_placements, placements, slices
 from hansa.scheduling.slicing.placements import Holding, Placements
 from hansa.scheduling.slicing.policies import Candidate, Order, Policy
 from hansa.scheduling.slicing.pool import Member, Pool, State
-from hansa.scheduling.slicing.wish import Wish
+from hansa.scheduling.slicing.slice_request import SliceRequest
 from hansa.scheduling.verdict import told
 
 
@@ -46,7 +46,7 @@ class Plan:
         return self.holding.placements
 
 
-def plan(wish: Wish, pool: Pool) -> Plan:
+def plan(wish: SliceRequest, pool: Pool) -> Plan:
     """Place the slices of a namespace. What it holds in the pool already is not in its own way."""
     wanted = slices.count(wish.quota, wish.slice)
     if not wanted:
@@ -66,7 +66,7 @@ def plan(wish: Wish, pool: Pool) -> Plan:
 class _Seat:
     """What one cluster can have, must have and had, counted in slices of the size that is wished for."""
 
-    def __init__(self, cluster: str, wish: Wish, base: Holding, pool: Pool) -> None:
+    def __init__(self, cluster: str, wish: SliceRequest, base: Holding, pool: Pool) -> None:
         member = pool.members.get(cluster, Member(cluster, {}, state=State.LOST))
         self.cluster, self.labels, self.is_leaving = cluster, member.labels, member.state is State.LEAVING
         had = base.placements.get(cluster, 0)
@@ -113,22 +113,22 @@ def _fill(seats: list[_Seat], wanted: int, policy: Policy) -> None:
         rest -= 1
 
 
-def _base(wish: Wish, pool: Pool, wanted: int) -> tuple[Holding, str]:
+def _base(wish: SliceRequest, pool: Pool, wanted: int) -> tuple[Holding, str]:
     """What counts as being there already, and why placements that somebody wrote don't."""
     standing, planned = Holding(placements.settled(wish.standing), wish.slice), wish.planned
     if not standing.placements:
         return standing, ""
     if planned is None or planned.placements == standing.placements:
         return planned or standing, ""
-    refused = editing.refusal(wish, planned, pool, wanted)
+    refused = manual_placements.refusal(wish, planned, pool, wanted)
     return (planned, refused) if refused else (standing, "")
 
 
-def _unfollowed(wish: Wish, placed: Holding, pool: Pool, wanted: int) -> str:
+def _unfollowed(wish: SliceRequest, placed: Holding, pool: Pool, wanted: int) -> str:
     """Why placements that nobody planned are not all followed."""
     standing = Holding(placements.settled(wish.standing), wish.slice)
     is_followed = wish.planned is not None or not placements.beyond(standing, placed).placements
-    return "" if is_followed else editing.refusal(wish, Holding({}, wish.slice), pool, wanted)
+    return "" if is_followed else manual_placements.refusal(wish, Holding({}, wish.slice), pool, wanted)
 
 
 def _kept(placed: Holding, base: Holding, pool: Pool) -> Holding:

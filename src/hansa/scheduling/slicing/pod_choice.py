@@ -5,14 +5,14 @@ from dataclasses import dataclass, field, replace
 
 from hansa.kube import objects
 from hansa.model import requests
-from hansa.scheduling import judging
-from hansa.scheduling.asks import Ask
+from hansa.scheduling import evaluation
+from hansa.scheduling.cluster_view import ClusterView
 from hansa.scheduling.persistent_map import PersistentMap
 from hansa.scheduling.plugins import Profile
+from hansa.scheduling.pod_request import PodRequest
 from hansa.scheduling.slicing import slices
 from hansa.scheduling.slicing.placements import Holding
 from hansa.scheduling.verdict import Closed, Exhausted, Fit, Reason, Refusal, Verdict
-from hansa.scheduling.view import View
 
 Used = Mapping[str, requests.Amounts]  # by cluster
 
@@ -29,18 +29,18 @@ class Seat:
 class Seats:
     """All pods that were given a cluster, and what each namespace uses by it. Immutable; it follows single changes."""
 
-    _seats: PersistentMap[objects.Key, Seat] = field(default_factory=PersistentMap)
+    _seats: PersistentMap[objects.NamespacedName, Seat] = field(default_factory=PersistentMap)
     _used: PersistentMap[str, Used] = field(default_factory=PersistentMap)
 
     def used(self, namespace: str) -> Used:
         """What the pods of a namespace use in each cluster."""
         return self._used.get(namespace) or {}
 
-    def seat(self, pod: objects.Key) -> Seat | None:
+    def seat(self, pod: objects.NamespacedName) -> Seat | None:
         """The seat of a pod, if it has one."""
         return self._seats.get(pod)
 
-    def seated(self, pod: objects.Key, seat: Seat | None) -> "Seats":
+    def seated(self, pod: objects.NamespacedName, seat: Seat | None) -> "Seats":
         """The same after a pod was given a cluster, or has none any more: it is gone, or has finished."""
         old = self._seats.get(pod)
         if old == seat:
@@ -62,20 +62,20 @@ def seat_of(pod: objects.Object, cluster: str) -> Seat | None:
 
 
 def choose(
-    ask: Ask,
+    ask: PodRequest,
     holding: Holding,
     *,
     used: Used,
-    views: Mapping[str, View],
+    views: Mapping[str, ClusterView],
     avoided: Mapping[str, str] | None = None,
-    profile: Profile = judging.SPREADING,
+    profile: Profile = evaluation.SPREADING,
 ) -> Verdict:
     """Choose among the clusters that the namespace holds slices of. `avoided` says where not, and why."""
     fits, refusals = [], []
     for cluster, number in sorted(holding.placements.items()):
         left = {name: nano * number - used.get(cluster, {}).get(name, 0) for name, nano in holding.slice.items()}
         reasons = _against(cluster, ask, left, views, avoided or {})
-        said = Refusal(cluster, reasons) if reasons else judging.judge(ask, views[cluster], profile=profile)
+        said = Refusal(cluster, reasons) if reasons else evaluation.evaluate(ask, views[cluster], profile=profile)
         if isinstance(said, Fit):
             # Slices fill evenly: where most of them is free, a burst that follows finds room, too.
             free = 1 - slices.share(_sum(used.get(cluster, {}), ask.amounts), holding.slice, number)
@@ -86,7 +86,7 @@ def choose(
 
 
 def _against(
-    cluster: str, ask: Ask, left: Mapping[str, int], views: Mapping[str, View], avoided: Mapping[str, str]
+    cluster: str, ask: PodRequest, left: Mapping[str, int], views: Mapping[str, ClusterView], avoided: Mapping[str, str]
 ) -> tuple[Reason, ...]:
     if cluster in avoided:
         return (Closed(avoided[cluster]),)

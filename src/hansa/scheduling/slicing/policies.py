@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from hansa.kube import selectors
+from hansa.kube.language import selectors
 from hansa.runtime import errors
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-from hansa.kube import quantity
+from hansa.kube.language import quantity
 from hansa.model import requests
 from hansa.runtime import errors
 from hansa.scheduling.persistent_map import PersistentMap

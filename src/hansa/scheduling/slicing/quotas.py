@@ -5,7 +5,8 @@ from typing import Any
 
 import msgspec
 
-from hansa.kube import objects, quantity
+from hansa.kube import objects
+from hansa.kube.language import quantity
 from hansa.model import requests
 
 _PREFIXES = ("requests.", "limits.")

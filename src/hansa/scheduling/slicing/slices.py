@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from hansa.kube import quantity
+from hansa.kube.language import quantity
 from hansa.model import requests
 from hansa.runtime import errors
 

@@ -1,4 +1,4 @@
-"""Every golden file says what the code does. `python tests/golden_files.py` writes them anew, for a reader to judge."""
+"""Every golden file says what the code does. `python tests/support/golden_files.py` rewrites them for review."""
 
 import pytest
 

@@ -4,12 +4,12 @@ import dataclasses
 
 import pytest
 
-from hansa.kube import quantity
+from hansa.kube.language import quantity
 from hansa.scheduling.slicing import policies, slices
 from hansa.scheduling.slicing.placements import Holding
 from hansa.scheduling.slicing.planning import plan
 from hansa.scheduling.slicing.pool import Headroom, Member, Pool, State
-from hansa.scheduling.slicing.wish import Wish
+from hansa.scheduling.slicing.slice_request import SliceRequest
 
 CPU = quantity.UNIT
 SLICE = {"cpu": CPU}
@@ -29,7 +29,7 @@ def a_wish(cpu, *, had=None, slice_=SLICE, had_slice=None, used=None, **more):
     """A namespace with a quota of so many CPUs, that had these placements by the last plan."""
     planned = None if had is None else Holding(had, had_slice or slice_)
     using = {cluster: {"cpu": int(number * CPU)} for cluster, number in (used or {}).items()}
-    wish = Wish("t/ns", {"cpu": int(cpu * CPU)}, slice_, standing=had or {}, planned=planned, used=using)
+    wish = SliceRequest("t/ns", {"cpu": int(cpu * CPU)}, slice_, standing=had or {}, planned=planned, used=using)
     return dataclasses.replace(wish, **more)
 
 
@@ -42,7 +42,7 @@ def test_the_seeds_two_slices_go_to_both_clusters():
     quota = slices.read('{"cpu":"200m", "memory":"200Mi"}')
     member = Member("r1", slices.read('{"cpu":"4", "memory":"8Gi"}'))
     pool = Pool().with_member(member).with_member(dataclasses.replace(member, name="r2"))
-    assert plan(Wish("t/default", quota, seed), pool).placements == {"r1": 1, "r2": 1}
+    assert plan(SliceRequest("t/default", quota, seed), pool).placements == {"r1": 1, "r2": 1}
 
 
 def test_spread_is_even_and_goes_on_where_there_is_room():
@@ -230,7 +230,7 @@ def test_a_quota_that_was_edited_while_nobody_looked_converges():
 
 
 def test_a_resource_that_nobody_offers_is_what_is_missing():
-    wish = Wish("t/ns", {"cpu": CPU}, {"cpu": CPU, "example.com/gpu": CPU})
+    wish = SliceRequest("t/ns", {"cpu": CPU}, {"cpu": CPU, "example.com/gpu": CPU})
     missing = plan(wish, a_pool(r1=9)).missing
     assert missing.why == ("r1 has 0 example.com/gpu left of 1 example.com/gpu for a slice",)
 

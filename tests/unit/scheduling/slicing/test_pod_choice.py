@@ -1,8 +1,8 @@
 """The cluster of a pod, within the slices of its namespace."""
 
-from hansa.kube import quantity
-from hansa.kube.objects import Key
-from hansa.scheduling import asks
+from hansa.kube.language import quantity
+from hansa.kube.objects import NamespacedName
+from hansa.scheduling import pod_request
 from hansa.scheduling.slicing import pod_choice, slices
 from hansa.scheduling.slicing.placements import Holding
 from hansa.scheduling.slicing.pod_choice import Seat, Seats
@@ -16,7 +16,7 @@ VIEWS = {name: a_view(a_node("n1"), cluster=name) for name in ("r1", "r2", "r3")
 
 def chosen(pod, holding=BOTH, seats=None, **more):
     used = (seats or Seats()).used(pod.namespace)
-    verdict = pod_choice.choose(asks.of_pod(pod), holding, used=used, **{"views": VIEWS, **more})
+    verdict = pod_choice.choose(pod_request.of_pod(pod), holding, used=used, **{"views": VIEWS, **more})
     return verdict.best.cluster if verdict.best else str(verdict)
 
 
@@ -45,7 +45,7 @@ def test_finished_pods_free_their_room():
     full = seated(("a", "r1", "Running"), ("b", "r2", "Running"))
     done = pod_choice.seat_of(a_pod("b", phase="Succeeded", **POD), "r2")
     assert done is None
-    assert chosen(a_pod("c", **POD), seats=full.seated(Key("shop", "b"), done)) == "r2"
+    assert chosen(a_pod("c", **POD), seats=full.seated(NamespacedName("shop", "b"), done)) == "r2"
 
 
 def test_only_clusters_where_the_namespace_is_placed_are_asked():
@@ -84,7 +84,7 @@ def test_slices_fill_evenly():
 
 
 def test_seats_follow_single_changes_and_old_ones_stay():
-    pod, seat = Key("shop", "a"), Seat("r1", {"cpu": quantity.UNIT})
+    pod, seat = NamespacedName("shop", "a"), Seat("r1", {"cpu": quantity.UNIT})
     empty = Seats()
     one = empty.seated(pod, seat)
     moved = one.seated(pod, Seat("r2", {"cpu": 2 * quantity.UNIT}))

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from hansa.kube import quantity
+from hansa.kube.language import quantity
 from hansa.kube.objects import Object
 from hansa.scheduling.slicing import placements, policies, pool, quotas, slices
 from hansa.scheduling.slicing.placements import Holding

@@ -1,1 +1,1 @@
-"""How a tenant's objects look in the super cluster, and what the super cluster tells its tenants. One file a kind."""
+"""How a tenant's objects are translated to the super cluster and back. One module per kind; all of it is pure."""

@@ -1,28 +1,31 @@
-"""What the super cluster offers to all tenants by a label: storage classes, priority classes, custom resources."""
+"""Cluster-scoped objects that the super cluster shares with all tenants: StorageClasses, PriorityClasses and CRDs.
+
+An administrator shares one with the label tenancy.x-k8s.io/super.public=true.
+"""
 
 from typing import Final
 
 from hansa.kube.objects import Object
 from hansa.model import keys, mode
 from hansa.model.pair import Key, Link
-from hansa.model.placement import Facts, Intents, everywhere
+from hansa.model.placement import Intents, PlacementContext, everywhere
 
-PUBLIC: Final = f"{keys.SUPER_PUBLIC}=true"  # the label selector of what is offered
+PUBLIC_SELECTOR: Final = f"{keys.SUPER_PUBLIC}=true"
 storage_class_patches: Final = mode.patches_of("allowVolumeExpansion", "mountOptions", "allowedTopologies")
 priority_class_patches: Final = mode.patches_of("globalDefault", "description")
 definition_patches: Final = mode.patches_of("spec")
 
 
 def is_public(obj: Object) -> bool:
-    """Whether the super cluster's administrator offers it."""
+    """Whether the super cluster shares this object with its tenants."""
     return obj.labels.get(keys.SUPER_PUBLIC) == "true"
 
 
-def public(upper: Object, key: Key, facts: Facts) -> Intents:
-    """What is offered is with every tenant."""
-    return everywhere(upper, key, facts) if is_public(upper) else {}
+def where_public(upper: Object, key: Key, context: PlacementContext) -> Intents:
+    """Placement: a public object is copied to every tenant."""
+    return everywhere(upper, key, context) if is_public(upper) else {}
 
 
-def definition(obj: Object, _link: Link) -> Object:
-    """A custom resource's definition. A webhook that converts versions is the super cluster's and cannot be reached."""
+def definition_without_conversion(obj: Object, _link: Link) -> Object:
+    """A CRD without its conversion webhook, which runs in the super cluster and tenants cannot reach."""
     return obj.with_fields(spec=obj.spec | {"conversion": {"strategy": "None"}})

@@ -1,7 +1,7 @@
-"""Labels and annotations between a tenant and the super cluster: which stay above, which come up, which are ours.
+"""Which labels and annotations are synced between a tenant and the super cluster, and which Hansa adds.
 
-Labels go down as they are, because Services select pods by them; annotations steer whoever reads them, so those of
-Kubernetes' own domains stay above. docs/decisions/0008 argues it.
+Labels are copied to the super cluster as they are, because Services select pods by them. Annotations configure
+controllers of the super cluster, so those of Kubernetes' own domains are not copied (docs/decisions/0008).
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,22 +10,22 @@ from typing import Any, Final
 import msgspec
 
 from hansa.kube.objects import Object
-from hansa.model import keys, naming, stamp
-from hansa.model.mode import Part, UpPatches
+from hansa.model import keys, stamp, tenant_names
+from hansa.model.mode import PatchPart, UpPatches
 from hansa.model.pair import Grade, Key, Link
-from hansa.model.placement import Facts, Intents
-from hansa.model.translation.tenant import settings
-from hansa.model.translation.tenant.settings import Tenant
+from hansa.model.placement import Intents, PlacementContext
+from hansa.model.translation.tenant import tenant_settings
+from hansa.model.translation.tenant.tenant_settings import Tenant
 
-_OURS: Final = (keys.TENANCY, keys.TRANSPARENCY, keys.NAMESPACE_LABEL)
-_DOWN_ANYWAY: Final = frozenset({*keys.POOL, keys.DOWNWARD})
-_NOTES: Final = frozenset({keys.LOWER_UID, "kubectl.kubernetes.io/last-applied-configuration"})
+_RESERVED_PREFIXES: Final = (keys.TENANCY, keys.TRANSPARENCY, keys.NAMESPACE_LABEL)
+_SYNCED_DOMAINS: Final = frozenset({*keys.POOL, keys.DOWNWARD})
+_NEVER_SYNCED: Final = frozenset({keys.LOWER_UID, "kubectl.kubernetes.io/last-applied-configuration"})
 
 
-def own(obj: Object, link: Link) -> Object:
-    """A copy of a tenant's object: what may go down, and whose it is in VirtualCluster's words."""
-    tenant = settings.of(link)
-    labels = {key: value for key, value in obj.labels.items() if not is_kept_above(key, tenant)}
+def tenant_metadata(obj: Object, link: Link) -> Object:
+    """The metadata of a copy: the labels and annotations that may be synced, and VirtualCluster's owner annotations."""
+    tenant = tenant_settings.of(link)
+    labels = {key: value for key, value in obj.labels.items() if not is_opaque_label(key, tenant)}
     return obj.with_metadata(
         labels=labels | vc_labels(tenant),
         annotations=lower_annotations(obj.annotations, tenant)
@@ -39,66 +39,66 @@ def own(obj: Object, link: Link) -> Object:
 
 
 def lower_annotations(annotations: Mapping[str, str], tenant: Tenant) -> dict[str, str]:
-    """The annotations that go down."""
-    return {key: value for key, value in annotations.items() if not is_annotation_kept_above(key, tenant)}
+    """The annotations that are copied to the super cluster."""
+    return {key: value for key, value in annotations.items() if not is_opaque_annotation(key, tenant)}
 
 
-def is_kept_above(key: str, tenant: Tenant) -> bool:
-    """Whether a label stays above: our own words, what the VirtualCluster says, and what comes from below."""
-    return key.startswith((*_OURS, *tenant.opaque_prefixes, *tenant.transparent_prefixes))
+def is_opaque_label(key: str, tenant: Tenant) -> bool:
+    """Whether a label is not copied: reserved for us, opaque by the VirtualCluster's spec, or synced up."""
+    return key.startswith((*_RESERVED_PREFIXES, *tenant.opaque_prefixes, *tenant.transparent_prefixes))
 
 
-def is_annotation_kept_above(key: str, tenant: Tenant) -> bool:
-    """Whether an annotation stays above."""
+def is_opaque_annotation(key: str, tenant: Tenant) -> bool:
+    """Whether an annotation is not copied: as for labels, and those of opaque domains such as kubernetes.io."""
     domain, slash, _ = key.partition("/")
-    is_opaque = bool(slash) and domain not in _DOWN_ANYWAY and domain.endswith(tenant.opaque_domains)
-    return is_opaque or key in _NOTES or is_kept_above(key, tenant)
+    is_opaque = bool(slash) and domain not in _SYNCED_DOMAINS and domain.endswith(tenant.opaque_domains)
+    return is_opaque or key in _NEVER_SYNCED or is_opaque_label(key, tenant)
 
 
 def vc_annotations(tenant: Tenant) -> dict[str, str]:
-    """The VirtualCluster that a copy belongs to."""
+    """The annotations that name the VirtualCluster of a copy."""
     return {keys.TENANT_CLUSTER: tenant.key, keys.VC_NAME: tenant.name, keys.VC_NAMESPACE: tenant.namespace}
 
 
 def vc_labels(tenant: Tenant) -> dict[str, str]:
-    """The same for selectors; a label's value is shorter than a name may be."""
-    return {keys.VC_NAME: naming.shortened(tenant.name), keys.VC_NAMESPACE: tenant.namespace}
+    """The same as labels, for selectors. The name is shortened: a label value holds 63 characters, a name 253."""
+    return {keys.VC_NAME: tenant_names.shortened(tenant.name), keys.VC_NAMESPACE: tenant.namespace}
 
 
-def with_its_tenant(obj: Object, _key: Key, facts: Facts) -> Intents:
-    """A copy of a tenant's object concerns that tenant, whose cluster is named by its key."""
+def in_owning_tenant(obj: Object, _key: Key, context: PlacementContext) -> Intents:
+    """Placement for the way up: a copy is needed in the tenant that it belongs to. Clusters are named by tenant key."""
     key = obj.annotations.get(keys.TENANT_CLUSTER, "")
-    return {key: Grade.CHOSEN} if stamp.of(obj) is not None and key in facts.lowers else {}
+    return {key: Grade.CHOSEN} if stamp.of(obj) is not None and key in context.lowers else {}
 
 
-def transparent(upper: Object, lower: Object, link: Link) -> Iterator[Part]:
-    """What the super cluster tells by labels and annotations. It is added above, and never taken away."""
-    prefixes = (keys.TRANSPARENCY, *settings.of(link).transparent_prefixes)
+def transparent_patches(upper: Object, lower: Object, link: Link) -> Iterator[PatchPart]:
+    """Patches for the transparent labels and annotations of the lower object. They are added above, never removed."""
+    prefixes = (keys.TRANSPARENCY, *tenant_settings.of(link).transparent_prefixes)
     metadata: dict[str, Any] = {
-        name: news
-        for name, have, told in (
+        name: changed
+        for name, have, wanted in (
             ("labels", upper.labels, lower.labels),
             ("annotations", upper.annotations, lower.annotations),
         )
-        if (news := _news(have, told, prefixes))
+        if (changed := _changed(have, wanted, prefixes))
     }
     if metadata:
-        yield Part({"metadata": metadata})
+        yield PatchPart({"metadata": metadata})
 
 
-def also(told: UpPatches) -> UpPatches:
-    """What is told of a kind, and what the super cluster tells by labels and annotations."""
+def with_transparent_metadata(up_patches: UpPatches) -> UpPatches:
+    """The patches of a kind, and those for transparent labels and annotations."""
 
-    def both(upper: Object, lower: Object, link: Link) -> Iterator[Part]:
-        yield from told(upper, lower, link)
-        yield from transparent(upper, lower, link)
+    def both(upper: Object, lower: Object, link: Link) -> Iterator[PatchPart]:
+        yield from up_patches(upper, lower, link)
+        yield from transparent_patches(upper, lower, link)
 
     return both
 
 
-def _news(have: Mapping[str, str], told: Mapping[str, str], prefixes: Iterable[str]) -> dict[str, str]:
-    beginnings = tuple(prefixes)
-    return {key: value for key, value in told.items() if key.startswith(beginnings) and have.get(key) != value}
+def _changed(have: Mapping[str, str], wanted: Mapping[str, str], prefixes: Iterable[str]) -> dict[str, str]:
+    starts = tuple(prefixes)
+    return {key: value for key, value in wanted.items() if key.startswith(starts) and have.get(key) != value}
 
 
 def _owners(obj: Object) -> str:

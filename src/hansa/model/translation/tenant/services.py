@@ -1,6 +1,6 @@
-"""A tenant's Services below. They select the same pods there, so the super cluster makes their endpoints.
+"""A tenant's Services in the super cluster. They select the same pods there, so it generates their endpoints.
 
-Only endpoints that nobody computes travel: those that a user wrote, and those of the tenant's API server.
+Only endpoints that no controller generates are synced: those that a user wrote, and those of the tenant's API server.
 """
 
 from collections.abc import Iterable, Iterator
@@ -9,86 +9,91 @@ from typing import Any, Final
 from hansa.kube import resources
 from hansa.kube.objects import Object
 from hansa.model import keys, mode
-from hansa.model.mode import Part
+from hansa.model.mode import PatchPart
 from hansa.model.pair import Key, Link
-from hansa.model.placement import Facts, Intents, everywhere
+from hansa.model.placement import Intents, PlacementContext, everywhere
 from hansa.model.references import Reference
-from hansa.model.translation import ingress, services
-from hansa.model.translation.tenant import allotments, metadata, settings
-from hansa.model.translation.tenant.settings import Allowance
+from hansa.model.translation.common import ingress, services
+from hansa.model.translation.tenant import metadata, service_allocations, tenant_settings
+from hansa.model.translation.tenant.tenant_settings import Allowance
 
 Spec = dict[str, Any]
 _HEADLESS: Final = "None"
-_FOLLOW: Final[tuple[str, ...]] = (
+_SYNCED_FIELDS: Final[tuple[str, ...]] = (
     *("type", "ports", "selector", "sessionAffinity", "sessionAffinityConfig", "externalName", "externalIPs"),
     *("publishNotReadyAddresses", "externalTrafficPolicy", "internalTrafficPolicy", "trafficDistribution"),
     *("allocateLoadBalancerNodePorts", "loadBalancerClass", "loadBalancerIP", "loadBalancerSourceRanges"),
 )
-# Both are slices that the super cluster makes itself, of its pods and of copied Endpoints.
-COMPUTED: Final = frozenset({"endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io"})
+# Controllers whose slices are not synced: the super cluster generates its own from its pods and from synced Endpoints.
+GENERATED_BY: Final = frozenset({"endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io"})
 
 
 def service(obj: Object, link: Link) -> Object:
-    """As above, with the node ports and, if the super cluster has a range for it, the address that it has there."""
+    """A copy with the tenant's node ports and, if the super cluster has its service range, the tenant's cluster IP."""
     spec = obj.spec
-    lower = {name: spec[name] for name in (*_FOLLOW, *allotments.ADDRESSES, "ipFamilyPolicy") if name in spec}
+    lower = {
+        name: spec[name] for name in (*_SYNCED_FIELDS, *service_allocations.ADDRESSES, "ipFamilyPolicy") if name in spec
+    }
     address = spec.get("clusterIP", "")
-    if address == _HEADLESS or not (address and settings.of(link).keeps_service_ips):
-        lower = allotments.without_addresses(lower)
+    if address == _HEADLESS or not (address and tenant_settings.of(link).keeps_service_ips):
+        lower = service_allocations.without_addresses(lower)
     if address == _HEADLESS:
         lower["clusterIP"] = _HEADLESS
-    asked = {
+    requested = {
         keys.CLUSTER_IP: "" if address == _HEADLESS else address,
-        keys.NODE_PORTS: allotments.node_ports(spec),
+        keys.NODE_PORTS: service_allocations.node_ports(spec),
     }
-    annotations = {key: value for key, value in asked.items() if value}
+    annotations = {key: value for key, value in requested.items() if value}
     return obj.with_metadata(annotations={**obj.annotations, **annotations}).with_fields(spec=lower)
 
 
 def check(obj: Object, link: Link) -> str:
-    """Why a Service may not travel."""
-    if Allowance.EXTERNAL_IPS not in settings.of(link).allowed and obj.spec.get("externalIPs"):
-        return "externalIPs would take traffic that is meant for others: the VirtualCluster does not allow them"
-    return ""
+    """Why a Service is not synced; empty if it may be. With externalIPs it could take over traffic of others."""
+    tenant, ips = tenant_settings.of(link), obj.spec.get("externalIPs")
+    if not ips or Allowance.EXTERNAL_IPS in tenant.allowed:
+        return ""
+    return tenant_settings.refusal(f"spec.externalIPs: {', '.join(map(str, ips))}", Allowance.EXTERNAL_IPS, tenant)
 
 
-yields: Final = allotments.yields
+reallocated: Final = service_allocations.reallocated
 
 
-def service_patches(lower: Object, wanted: Object) -> Iterable[Part]:
-    """What follows. An address stays as it was allotted, and so do node ports that were asked for already."""
-    is_asked = lower.annotations.get(keys.NODE_PORTS) == wanted.annotations.get(keys.NODE_PORTS)
+def service_patches(lower: Object, wanted: Object) -> Iterable[PatchPart]:
+    """Patches of the lower Service. Its cluster IP never changes; node ports change if the tenant's did."""
+    is_requested = lower.annotations.get(keys.NODE_PORTS) == wanted.annotations.get(keys.NODE_PORTS)
     spec = wanted.spec
-    if "ports" in spec and (is_asked or allotments.node_ports(lower.spec) == allotments.node_ports(spec)):
+    if "ports" in spec and (
+        is_requested or service_allocations.node_ports(lower.spec) == service_allocations.node_ports(spec)
+    ):
         wanted = wanted.with_fields(spec=spec | {"ports": services.without_node_ports(spec["ports"])})
-    yield from services.patches(lower, wanted, fields=_FOLLOW)
+    yield from services.patches(lower, wanted, fields=_SYNCED_FIELDS)
 
 
-def service_told(upper: Object, lower: Object, link: Link) -> Iterator[Part]:
-    """The addresses of a balancer, and what was given below if it is not what was asked for.
+def service_up_patches(upper: Object, lower: Object, link: Link) -> Iterator[PatchPart]:
+    """The load balancer's addresses, and cluster IP and node ports of the super cluster if they are not the tenant's.
 
-    Node ports come last: they are the only thing that the tenant's API server may refuse.
+    Node ports come last: they are the only patch that the tenant's API server may refuse.
     """
     yield from ingress.ingress_told(upper, lower, link)
-    yield from metadata.transparent(upper, lower, link)
+    yield from metadata.transparent_patches(upper, lower, link)
     address = lower.spec.get("clusterIP") or _HEADLESS
     if address not in (_HEADLESS, upper.spec.get("clusterIP"), upper.annotations.get(keys.SUPER_CLUSTER_IP)):
-        yield Part({"metadata": {"annotations": {keys.SUPER_CLUSTER_IP: address}}})
-    yield from allotments.node_ports_told(upper, lower, link)
+        yield PatchPart({"metadata": {"annotations": {keys.SUPER_CLUSTER_IP: address}}})
+    yield from service_allocations.node_port_up_patches(upper, lower, link)
 
 
-def own_endpoints(obj: Object) -> Iterator[Reference]:
-    """The Endpoints that a Service without a selector is served by: its user writes them."""
+def user_endpoints(obj: Object) -> Iterator[Reference]:
+    """The Endpoints of a Service without a selector, which users write."""
     spec = obj.spec
     if not spec.get("selector") and spec.get("type") != "ExternalName":
         yield Reference(resources.ENDPOINTS, obj.namespace, obj.name, is_optional=True)
 
 
 def endpoints(obj: Object, _link: Link) -> Object:
-    """The addresses as above; what stands behind them has another name below."""
+    """A copy with the same addresses, without targetRef and nodeName: these objects have other names below."""
     lists = ("addresses", "notReadyAddresses")
     subsets = [
-        subset | {name: [_bare(one) for one in subset[name]] for name in lists if subset.get(name)}
+        subset | {name: [_without_target(one) for one in subset[name]] for name in lists if subset.get(name)}
         for subset in obj.get("subsets") or ()
     ]
     return obj.with_fields(subsets=subsets or None)
@@ -97,10 +102,10 @@ def endpoints(obj: Object, _link: Link) -> Object:
 endpoints_patches: Final = mode.patches_of("subsets")
 
 
-def slices_of_users(upper: Object, key: Key, facts: Facts) -> Intents:
-    """Where an EndpointSlice is: nowhere if the super cluster makes it itself."""
-    return {} if upper.labels.get(services.MANAGED_BY) in COMPUTED else everywhere(upper, key, facts)
+def user_slice_placement(upper: Object, key: Key, context: PlacementContext) -> Intents:
+    """The placement of EndpointSlices: everywhere, except those that the super cluster generates itself."""
+    return {} if upper.labels.get(services.MANAGED_BY) in GENERATED_BY else everywhere(upper, key, context)
 
 
-def _bare(address: Spec) -> Spec:
+def _without_target(address: Spec) -> Spec:
     return {name: value for name, value in address.items() if name in ("ip", "hostname")}

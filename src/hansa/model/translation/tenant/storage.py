@@ -1,31 +1,33 @@
-"""Claims of tenants below, and the volumes that they got on their way up."""
+"""A tenant's PersistentVolumeClaims in the super cluster, and the PersistentVolumes that are synced up for them."""
 
 from collections.abc import Iterator
 from typing import Any, Final
 
 from hansa.kube import resources
-from hansa.kube.objects import Key as Place
-from hansa.kube.objects import Object
-from hansa.model import keys, naming, stamp
+from hansa.kube.objects import NamespacedName, Object
+from hansa.model import keys, stamp, tenant_names
+from hansa.model.lookups import Reads
 from hansa.model.pair import Link
 from hansa.model.references import Missing, Reference
-from hansa.model.translation import storage
-from hansa.model.translation.tenant import settings
+from hansa.model.translation.common import storage
+from hansa.model.translation.tenant import tenant_settings
 
 _SOURCE: Final = "dataSourceRef"
 
 
 def claim(obj: Object, link: Link) -> Object:
-    """As above; a source in another namespace is in the one that stands for it below."""
+    """A copy; the namespace of a dataSourceRef becomes its super namespace."""
     plain, source = storage.claim(obj, link), obj.spec.get(_SOURCE) or {}
     if not source.get("namespace"):
         return plain
-    there = source | {"namespace": naming.super_namespace(settings.of(link).key, source["namespace"])}
-    return plain.with_fields(spec=plain.spec | {_SOURCE: there})
+    lower_source = source | {
+        "namespace": tenant_names.super_namespace(tenant_settings.of(link).key, source["namespace"])
+    }
+    return plain.with_fields(spec=plain.spec | {_SOURCE: lower_source})
 
 
 def source_of(claim: Object) -> Iterator[Reference]:
-    """The claim whose data a claim begins with, until it has a volume: the tenant's own."""
+    """The claim that a claim is cloned from, until it is bound. It must be the tenant's own."""
     source = claim.spec.get(_SOURCE) or claim.spec.get("dataSource") or {}
     if source.get("kind") == resources.PERSISTENT_VOLUME_CLAIMS.kind and not claim.spec.get("volumeName"):
         namespace = source.get("namespace") or claim.namespace
@@ -39,9 +41,9 @@ def volume_of(claim: Object) -> Iterator[Reference]:
 
 
 def volume(obj: Object, link: Link) -> Object:
-    """A super volume as its tenant sees it: for the tenant's claim, and never reclaimed there.
+    """A volume of the super cluster in the tenant: bound to the tenant's claim, and never reclaimed by the tenant.
 
-    The link leads from the super cluster to the tenant. The names of Secrets that drivers use are nobody's business.
+    The link leads from the super cluster to the tenant. Secret references of CSI drivers are left out.
     """
     spec = obj.spec | {"persistentVolumeReclaimPolicy": "Retain"}
     spec["claimRef"] = _claim(spec.get("claimRef") or {}, link)
@@ -51,9 +53,17 @@ def volume(obj: Object, link: Link) -> Object:
     return plain.with_metadata(annotations={**plain.annotations, keys.TENANT_UID: obj.uid}).with_fields(spec=spec)
 
 
+def _claim_reference(volume: Object) -> Iterator[Reference]:
+    bound = volume.spec.get("claimRef") or {}
+    yield Reference(resources.PERSISTENT_VOLUME_CLAIMS, bound.get("namespace", ""), bound.get("name", ""))
+
+
+VOLUME_READS: Final = Reads(frozenset({resources.PERSISTENT_VOLUME_CLAIMS}), _claim_reference)
+
+
 def _claim(bound: dict[str, Any], link: Link) -> dict[str, Any]:
-    place = Place(bound.get("namespace", ""), bound.get("name", ""))
-    copy = link.around.upper(resources.PERSISTENT_VOLUME_CLAIMS, place)
+    place = NamespacedName(bound.get("namespace", ""), bound.get("name", ""))
+    copy = link.lookups.upper(resources.PERSISTENT_VOLUME_CLAIMS, place)
     origin = None if copy is None else stamp.of(copy)
     kind = {"apiVersion": "v1", "kind": "PersistentVolumeClaim"}
     return kind if origin is None else kind | {"namespace": origin.namespace, "name": origin.name, "uid": origin.uid}

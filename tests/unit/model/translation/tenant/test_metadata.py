@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hansa.kube import resources, selectors
+from hansa.kube import resources
+from hansa.kube.language import selectors
 from hansa.model import keys
 from hansa.model.translation.tenant import metadata, namespaces
 from tenants import KEY, LINK, a_link, a_pod, a_service, an_object, desired, tell
@@ -116,7 +117,7 @@ TABLES = st.dictionaries(
 def test_no_key_is_owned_by_both_sides(labels: dict[str, str], annotations: dict[str, str]) -> None:
     upper = a_pod(labels=labels, annotations=annotations)
     lower = desired(upper)
-    assert list(metadata.transparent(upper, lower, LINK)) == []
+    assert list(metadata.transparent_patches(upper, lower, LINK)) == []
 
 
 def test_labels_of_namespaces_mean_nothing_to_the_super_clusters_policies() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 from hansa.kube import resources
 from hansa.model import keys
 from hansa.model.pair import Key
-from hansa.model.placement import Facts
+from hansa.model.placement import PlacementContext
 from hansa.model.references import Missing, Reference
 from tenants import KEY, LINK, MODE, an_object, desired
 
@@ -58,7 +58,7 @@ def test_a_policy_that_names_nobody_or_everybody_stays_as_it_is() -> None:
 
 
 def test_what_pods_refer_to_is_below_whether_a_pod_names_it_or_not() -> None:
-    facts = Facts(frozenset({"super"}), {}, lambda *_: frozenset())
+    facts = PlacementContext(frozenset({"super"}), {}, lambda *_: frozenset())
     for resource in (
         resources.CONFIG_MAPS,
         resources.SECRETS,

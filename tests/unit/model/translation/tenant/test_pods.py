@@ -6,14 +6,13 @@ from typing import Any
 import pytest
 
 from hansa.kube import resources
-from hansa.kube.objects import Key as Place
-from hansa.kube.objects import Object
+from hansa.kube.objects import NamespacedName, Object
 from hansa.model import keys, lifecycle, references
 from hansa.model.pair import Grade, Key, Link
-from hansa.model.placement import Facts
-from hansa.model.translation import names
-from hansa.model.translation.tenant import telling
-from hansa.model.translation.tenant.pod import LIFE, variables
+from hansa.model.placement import PlacementContext
+from hansa.model.translation.common import names
+from hansa.model.translation.tenant import messages
+from hansa.model.translation.tenant.pod import LIFECYCLE, environment
 from tenants import API, KEY, LINK, MODE, a_link, a_pod, a_service, an_object, desired, follow, tell
 
 RULE = MODE.rules[resources.PODS]
@@ -53,7 +52,7 @@ def test_the_environment_has_the_services_of_the_namespace_and_the_api_server() 
 
 def test_variables_have_the_form_that_kubelets_give_them() -> None:
     service = a_service("db", ports=[{"name": "sql", "port": 5432, "protocol": "UDP"}])
-    assert variables.of_service(service, "fd00::1") == {
+    assert environment.service_variables(service, "fd00::1") == {
         "DB_SERVICE_HOST": "fd00::1",
         "DB_SERVICE_PORT": "5432",
         "DB_SERVICE_PORT_SQL": "5432",
@@ -84,10 +83,10 @@ def test_all_containers_read_what_is_told_and_their_own_variables_come_after_it(
 
 
 def test_variables_are_looked_at_again_when_a_service_changes_and_wait_for_that_of_the_api_server() -> None:
-    made_of = MODE.rules[resources.CONFIG_MAPS].made_of
+    computed_from = MODE.rules[resources.CONFIG_MAPS].computed_from
     api, all_of_them = ("default", "kubernetes"), ("shop", "")
     for name, expected in (("services.hansa.dev", [api, all_of_them]), ("kubernetes.hansa.dev", [api]), ("mine", [])):
-        found = made_of(Key("blue", resources.CONFIG_MAPS, "shop", name))
+        found = computed_from(Key("blue", resources.CONFIG_MAPS, "shop", name))
         assert [(one.namespace, one.name) for one in found] == expected
 
 
@@ -209,7 +208,7 @@ def test_a_tenant_cannot_forge_what_its_copy_bears() -> None:
 
 
 def test_a_pod_that_is_held_back_above_is_nowhere_yet() -> None:
-    facts = Facts(frozenset({"super"}), {}, lambda *_: frozenset())
+    facts = PlacementContext(frozenset({"super"}), {}, lambda *_: frozenset())
     key = Key(LINK.upper, resources.PODS, "shop", "web")
     assert RULE.placement(a_pod({"schedulingGates": [{"name": "quota"}]}), key, facts) == {}
     assert RULE.placement(a_pod(), key, facts) == {"super": Grade.CHOSEN}
@@ -248,8 +247,8 @@ def test_only_what_waits_above_and_below_for_gates_counts_as_content() -> None:
 
 
 def test_a_pod_is_bound_to_the_node_that_its_lower_one_is_on() -> None:
-    assert RULE.binds(a_pod({"nodeName": "n1"})) == "n1"
-    assert RULE.binds(a_pod()) == ""
+    assert RULE.bound_node(a_pod({"nodeName": "n1"})) == "n1"
+    assert RULE.bound_node(a_pod()) == ""
 
 
 @pytest.mark.parametrize(
@@ -265,21 +264,21 @@ def test_a_pod_is_bound_to_the_node_that_its_lower_one_is_on() -> None:
 def test_a_pod_that_was_bound_ends_when_its_lower_one_is_lost(
     annotations: dict[str, str], status: dict[str, Any], has_lived: bool
 ) -> None:
-    assert LIFE.was_below(a_pod(annotations=annotations).with_fields(status=status)) is has_lived
-    assert replace(LIFE, was_below=lifecycle.POD.was_below) == lifecycle.POD
+    assert LIFECYCLE.has_run(a_pod(annotations=annotations).with_fields(status=status)) is has_lived
+    assert replace(LIFECYCLE, has_run=lifecycle.POD.has_run) == lifecycle.POD
 
 
 def test_messages_do_not_tell_the_key() -> None:
     message = f"Successfully assigned {KEY}-shop/web to n1; volume {KEY}-shop/data"
-    assert telling.retold(message, LINK) == "Successfully assigned shop/web to n1; volume shop/data"
-    assert MODE.retold(message, LINK) == telling.retold(message, LINK)
+    assert messages.tenant_message(message, LINK) == "Successfully assigned shop/web to n1; volume shop/data"
+    assert MODE.upper_message(message, LINK) == messages.tenant_message(message, LINK)
 
 
 def test_a_status_names_the_tenants_namespace_also_where_the_lower_name_was_cut() -> None:
     long = "a-very-long-tenant-namespace-name-that-overflows-63"
     upper = a_pod().with_metadata(namespace=long)
-    below = MODE.lower_place(Key(LINK.upper, resources.PODS, long, "web"), LINK)
-    assert below == Place(f"{KEY}-a-very-long-tenant-namespace-n-bb3f1", "web")
+    below = MODE.lower_name(Key(LINK.upper, resources.PODS, long, "web"), "u", LINK)
+    assert below == NamespacedName(f"{KEY}-a-very-long-tenant-namespace-n-bb3f1", "web")
     lower = (
         desired(upper)
         .with_metadata(uid="l")

@@ -9,7 +9,7 @@ from hansa.kube import resources
 from hansa.kube.objects import Object
 from hansa.model import keys
 from hansa.model.pair import Key
-from hansa.model.placement import Facts
+from hansa.model.placement import PlacementContext
 from tenants import LINK, MODE, a_link, a_service, an_object, desired, follow, tell
 
 ADDRESS = {
@@ -18,7 +18,7 @@ ADDRESS = {
     "ipFamilies": ["IPv4"],
     "ipFamilyPolicy": "SingleStack",
 }
-FACTS = Facts(frozenset({"super"}), {}, lambda *_: frozenset())
+FACTS = PlacementContext(frozenset({"super"}), {}, lambda *_: frozenset())
 SERVICES = resources.SERVICES
 
 

@@ -13,15 +13,15 @@ from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
 from hansa.model import keys, stamp
 from hansa.model.pair import Key
-from hansa.model.placement import Facts
+from hansa.model.placement import PlacementContext
 from hansa.model.translation.tenant import nodes
-from hansa.model.translation.tenant.nodes import Look
+from hansa.model.translation.tenant.nodes import VirtualNodeSettings
 from hansa.modes import virtualcluster, virtualcluster_settings
 from surroundings import Surroundings
 from tenants import KEY, LINK, an_object
 
 SHARED, UP = golden_files.SHARED, golden_files.SUPER
-TENANTS = Facts(frozenset({KEY, "another"}), {}, lambda *_: frozenset({KEY}))
+TENANTS = PlacementContext(frozenset({KEY, "another"}), {}, lambda *_: frozenset({KEY}))
 NODE = Case(golden_files.ROOT / "virtualcluster/node/plain")
 
 
@@ -48,7 +48,7 @@ def test_a_node_and_its_lease_are_needed_where_a_pod_of_the_tenant_is_on_it() ->
     needed = [(one.resource, one.namespace, one.name) for one in rule.references(pod)]
     assert needed == [(resources.NODES, "", "n1"), (resources.LEASES, "kube-node-lease", "n1")]
     assert rule.needs(pod, key, TENANTS) == {KEY: 2}
-    assert rule.placement(pod, key, TENANTS) == {}, "the pod itself is above already"
+    assert rule.placed(pod, key, TENANTS) == {}, "the pod itself is above already"
     assert list(rule.references(a_super_pod())) == []
 
 
@@ -65,8 +65,8 @@ def test_what_is_not_a_copy_of_ours_concerns_no_tenant() -> None:
 
 
 def test_a_node_shows_labels_and_taints_by_setting_and_no_pod_is_scheduled_to_it() -> None:
-    look = Look(labels=frozenset({"rack"}), taints=frozenset({"dedicated"}), port=7, cluster_id="r1")
-    mode = virtualcluster.shared(virtualcluster_settings.Settings(nodes=look))
+    look = VirtualNodeSettings(labels=frozenset({"rack"}), taints=frozenset({"dedicated"}), port=7, cluster_id="r1")
+    mode = virtualcluster.shared(virtualcluster_settings.VirtualClusterSettings(nodes=look))
     node = mode.desired(NODE.source, Key("super", resources.NODES, "", "worker-3"), UP)
     assert (node.labels["rack"], node.labels[keys.SUPER_CLUSTER_ID]) == ("r7", "r1")
     assert node.spec["unschedulable"] is True
@@ -123,7 +123,7 @@ def test_conditions_follow_the_super_node_but_heartbeats_alone_are_not_worth_a_w
 
 def test_a_change_of_a_super_nodes_status_counts_as_one_of_its_content() -> None:
     rule = SHARED.rules[resources.NODES]
-    assert rule.carries_status
+    assert rule.status_down is not None
     assert rule.status_down(NODE.source) == NODE.source.status
 
 
@@ -148,7 +148,7 @@ def test_a_volume_is_for_the_tenants_claim() -> None:
     assert rule.needs(claim, Key("super", resources.PERSISTENT_VOLUME_CLAIMS, *claim.key), TENANTS) == {KEY: 2}
     bound = {"namespace": claim.namespace, "name": "data", "uid": "below", "resourceVersion": "7"}
     volume = an_object("PersistentVolume", "v1", spec={"claimRef": bound, "persistentVolumeReclaimPolicy": "Delete"})
-    link = replace(UP, around=Surroundings([claim]))
+    link = replace(UP, lookups=Surroundings([claim]))
     spec = SHARED.desired(volume, Key("super", resources.PERSISTENT_VOLUMES, "", "v1"), link).spec
     assert spec["claimRef"] == {
         "apiVersion": "v1",
@@ -167,6 +167,6 @@ OFFERED = (resources.STORAGE_CLASSES, resources.PRIORITY_CLASSES, resources.CUST
 def test_what_is_offered_is_with_every_tenant(resource: Resource) -> None:
     rule, key = SHARED.rules[resource], Key("super", resource, "", "one")
     offered = an_object(resource.kind, "one", labels={keys.SUPER_PUBLIC: "true"})
-    assert rule.placement(offered, key, TENANTS) == {KEY: 2, "another": 2}
-    assert rule.placement(an_object(resource.kind, "one"), key, TENANTS) == {}
-    assert rule.watched == "tenancy.x-k8s.io/super.public=true"
+    assert rule.placed(offered, key, TENANTS) == {KEY: 2, "another": 2}
+    assert rule.placed(an_object(resource.kind, "one"), key, TENANTS) == {}
+    assert rule.selector == "tenancy.x-k8s.io/super.public=true"

@@ -1,6 +1,7 @@
-"""A tenant's pods below: small steps down, what follows, what comes back, and what is refused (`guard`).
+"""A tenant's pods in the super cluster: the steps that translate a pod, its updates, status, references and lifecycle.
 
-They work as in a cluster of their own: names, environment, tokens, neighbours and their own fields are the tenant's.
+A pod behaves as in a cluster of its own: names, environment, tokens, affinity and downward API refer to the tenant.
+`restrictions` has what is refused.
 """
 
 from collections.abc import Iterator
@@ -12,85 +13,105 @@ import msgspec
 from hansa.kube import resources
 from hansa.kube.objects import Object
 from hansa.model import keys, lifecycle, placement, references
-from hansa.model.mode import Part
+from hansa.model.lookups import Reads
+from hansa.model.mode import PatchPart
 from hansa.model.pair import Key, Link
-from hansa.model.placement import Facts, Intents, everywhere
+from hansa.model.placement import Intents, PlacementContext, everywhere
 from hansa.model.references import Missing, Reference
-from hansa.model.translation.pod import access, following, spec, status, volumes
-from hansa.model.translation.pod import fields as any_fields
-from hansa.model.translation.pod import relations as any_relations
-from hansa.model.translation.tenant import metadata, settings, telling
-from hansa.model.translation.tenant.pod import downward, fields, readiness, relations, resolving, variables
+from hansa.model.translation.common.pod import access, spec, status, updates, volumes
+from hansa.model.translation.common.pod import affinity as any_relations
+from hansa.model.translation.common.pod import fields as any_fields
+from hansa.model.translation.tenant import messages, metadata, tenant_settings
+from hansa.model.translation.tenant.pod import affinity, dns, downward_api, environment, fields, readiness, restrictions
 
 
-def mark_tenant(pod: Object, link: Link) -> Object:
-    """The tenant's key as a label, which pods have besides their annotations."""
-    return pod.with_metadata(labels={**pod.labels, keys.TENANT_CLUSTER: settings.of(link).key})
+def label_tenant(pod: Object, link: Link) -> Object:
+    """Add the tenant's key as a label, so that pods of one tenant can be selected."""
+    return pod.with_metadata(labels={**pod.labels, keys.TENANT_CLUSTER: tenant_settings.of(link).key})
 
 
 DOWN: Final = (
-    downward.park_tables,
+    downward_api.annotate_field_values,
     spec.on_spec(
-        downward.read_as_above,
+        downward_api.rewrite_field_refs,
         fields.pin_to_node,
         fields.choose_scheduler,
-        fields.name_whole,
+        fields.set_fqdn_hostname,
         any_fields.drop_node_fields,
         any_relations.settle_label_keys,
-        relations.stay_among_own,
+        affinity.scope_to_tenant,
         volumes.claim_ephemeral_volumes,
         access.share_tokens,
         access.rename_root_ca,
-        resolving.ask_tenant,
-        variables.name_api,
-        variables.tell_services,
+        dns.use_tenant_dns,
+        environment.alias_api_server,
+        environment.inject_service_variables,
     ),
-    metadata.own,
-    mark_tenant,
-    following.note_images,
+    metadata.tenant_metadata,
+    label_tenant,
+    updates.note_images,
 )
 
 
-def unscheduled(lower: Object) -> tuple[str, ...]:
-    """Whose pod waits for a look of the super cluster's scheduler; one that was found to fit nowhere does no longer."""
+def awaiting_scheduler(lower: Object) -> tuple[str, ...]:
+    """The upper cluster of a lower pod that the super cluster's scheduler has not tried yet; empty once it has."""
     upper = lower.labels.get(keys.UPPER)
     if not upper or lower.is_leaving or placement.node_of(lower):
         return ()
     return () if any(one["type"] == "PodScheduled" for one in lower.status.get("conditions") or ()) else (upper,)
 
 
-def down_patches(lower: Object, wanted: Object) -> Iterator[Part]:
-    """What the tenant's pod changed since, and its readiness gates."""
-    yield from following.down_patches(lower, wanted)
-    yield from readiness.patches(lower, wanted)
+def down_patches(lower: Object, wanted: Object) -> Iterator[PatchPart]:
+    """Patches of the lower pod: the fields that may change after creation, and readiness gates."""
+    yield from updates.down_patches(lower, wanted)
+    yield from readiness.gate_patches(lower, wanted)
 
 
-def up_patches(upper: Object, lower: Object, link: Link) -> Iterator[Part]:
-    """The status, in the tenant's words."""
-    yield from status.up_patches(upper, telling.status_of(lower, upper.namespace, link), link)
+def up_patches(upper: Object, lower: Object, link: Link) -> Iterator[PatchPart]:
+    """Patches of the upper pod: the lower status with the tenant's namespace names."""
+    yield from status.up_patches(upper, messages.with_tenant_status(lower, upper.namespace, link), link)
 
 
-def needs(pod: Object) -> Iterator[Reference]:
-    """What must be there before a pod: what it names, its variables, and the DNS server's Service, if it asks it.
+def required_objects(pod: Object) -> Iterator[Reference]:
+    """What must exist in the super cluster before the pod: what it refers to, its service variables, and cluster DNS.
 
-    What it names is the tenant's or nobody's. Only pull secrets may be the super cluster's own, where that is allowed.
+    A name must refer to the tenant's object; an object of the super cluster with that name is never used. Only pull
+    secrets may be the super cluster's own, where that is allowed.
     """
     for one in references.objects_of_pod(pod):
-        reads = Missing.KEPT_FREE if one.is_optional else Missing.AWAITED
-        yield one if one.is_for_pulling else one._replace(missing=reads)
-    yield variables.table_of(pod)
-    yield Reference(resources.SERVICES, *variables.API)  # it may have to find it by name
-    if resolving.asks_cluster(pod):
-        yield Reference(resources.SERVICES, *resolving.DNS)
+        missing = Missing.KEPT_FREE if one.is_optional else Missing.AWAITED
+        yield one if one.is_for_pulling else one._replace(missing=missing)
+    yield environment.config_map_reference(pod)
+    yield Reference(resources.SERVICES, *environment.API_SERVICE)  # for the hostAliases of `alias_api_server`
+    if dns.uses_cluster_dns(pod):
+        yield Reference(resources.SERVICES, *dns.DNS_SERVICE)
 
 
-def ungated(pod: Object, key: Key, facts: Facts) -> Intents:
-    """A pod is in the super cluster as soon as nobody above holds back its scheduling."""
-    return {} if is_held(pod) else everywhere(pod, key, facts)
+def _objects_read(pod: Object) -> Iterator[Reference]:
+    yield Reference(resources.SERVICES, *environment.API_SERVICE)
+    if dns.uses_cluster_dns(pod):
+        yield Reference(resources.SERVICES, *dns.DNS_SERVICE)
+    yield from restrictions.objects_read(pod)
 
 
-def is_held(pod: Object) -> bool:
-    """Whether somebody holds back its scheduling."""
+READS: Final = Reads(
+    frozenset(
+        {
+            *(resources.SERVICES, resources.CONFIG_MAPS, resources.SECRETS),
+            *(resources.NODES, resources.PRIORITY_CLASSES),
+        }
+    ),
+    _objects_read,
+)
+
+
+def unless_gated(pod: Object, key: Key, context: PlacementContext) -> Intents:
+    """Placement: a pod is created in the super cluster once it has no scheduling gates."""
+    return {} if is_gated(pod) else everywhere(pod, key, context)
+
+
+def is_gated(pod: Object) -> bool:
+    """Whether a pod has scheduling gates."""
     return b'"schedulingGates"' in pod.raw("spec") and bool(pod.spec.get("schedulingGates"))
 
 
@@ -104,14 +125,14 @@ class _Status(msgspec.Struct, frozen=True, gc=False):
 
 
 def was_bound(pod: Object) -> bool:
-    """A pod that was told its node has lived below: another one of its name might be put elsewhere.
+    """Whether a pod was bound to a node before. Its lower pod is not created again: it might run on another node.
 
     A manifest that was copied from such a pod has the annotation, but no status.
     """
     if keys.LOWER_UID not in pod.annotations:
         return False
     scheduled = _Condition("PodScheduled", "True")
-    return lifecycle.was_pod_below(pod) or scheduled in (pod.decode("status", _Status).conditions or ())
+    return lifecycle.has_pod_run(pod) or scheduled in (pod.decode("status", _Status).conditions or ())
 
 
-LIFE: Final = replace(lifecycle.POD, was_below=was_bound)
+LIFECYCLE: Final = replace(lifecycle.POD, has_run=was_bound)

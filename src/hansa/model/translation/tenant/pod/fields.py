@@ -1,23 +1,23 @@
-"""Fields of a pod that speak of the cluster that it is in: its node, its scheduler, its whole name."""
+"""Pod fields that depend on the cluster: nodeName, schedulerName and setHostnameAsFQDN."""
 
 from typing import Final
 
 from hansa.kube.objects import Object
 from hansa.model.pair import Link
-from hansa.model.translation.pod.spec import Spec
-from hansa.model.translation.tenant import nodes, settings
+from hansa.model.translation.common.pod.spec import Spec
+from hansa.model.translation.tenant import nodes, tenant_settings
 
-_LONGEST_LABEL: Final = 63  # characters, of which a kubelet makes a hostname
-_LONGEST_HOSTNAME: Final = 64  # that a kernel takes
+_MAX_LABEL: Final = 63  # characters of a DNS label; kubelets cut a hostname to it
+_MAX_HOSTNAME: Final = 64  # characters, the limit of Linux
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def pin_to_node(spec: Spec, _pod: Object, link: Link) -> Spec:
-    """A pod that names its node is scheduled to that node, so that what the super cluster counts stays right."""
+    """Replace nodeName by node affinity, so that the super cluster's scheduler checks and counts the pod."""
     node = spec.get("nodeName")
     if not node:
         return spec
-    here = [{"key": "metadata.name", "operator": "In", "values": [nodes.name_below(node, link)]}]
+    here = [{"key": "metadata.name", "operator": "In", "values": [nodes.super_node_name(node, link)]}]
     affinity = spec.get("affinity") or {}
     wanted = affinity.get("nodeAffinity") or {}
     terms = (wanted.get(_REQUIRED) or {}).get("nodeSelectorTerms") or [{}]
@@ -26,17 +26,17 @@ def pin_to_node(spec: Spec, _pod: Object, link: Link) -> Spec:
 
 
 def choose_scheduler(spec: Spec, _pod: Object, link: Link) -> Spec:
-    """A scheduler of the super cluster that the tenant may name, or its default one: a tenant's own would not come."""
-    if spec.get("schedulerName") in settings.of(link).schedulers:
+    """Keep schedulerName if the tenant may use that scheduler of the super cluster; otherwise use the default one."""
+    if spec.get("schedulerName") in tenant_settings.of(link).schedulers:
         return spec
     return {name: value for name, value in spec.items() if name != "schedulerName"}
 
 
-def name_whole(spec: Spec, pod: Object, link: Link) -> Spec:
-    """A hostname that is to be the whole name: the one above, where a kubelet would put together names from below."""
+def set_fqdn_hostname(spec: Spec, pod: Object, link: Link) -> Spec:
+    """Replace setHostnameAsFQDN by hostnameOverride: the kubelet would build the FQDN from the super namespace."""
     if not (spec.get("setHostnameAsFQDN") and spec.get("subdomain")) or spec.get("hostNetwork"):
         return spec
-    host = spec.get("hostname") or pod.name[:_LONGEST_LABEL].rstrip("-.")
-    whole = f"{host}.{spec['subdomain']}.{pod.namespace}.svc.{settings.of(link).cluster_domain}"
+    host = spec.get("hostname") or pod.name[:_MAX_LABEL].rstrip("-.")
+    fqdn = f"{host}.{spec['subdomain']}.{pod.namespace}.svc.{tenant_settings.of(link).cluster_domain}"
     rest = {name: value for name, value in spec.items() if name != "setHostnameAsFQDN"}
-    return rest | {"hostnameOverride": whole} if len(whole) <= _LONGEST_HOSTNAME else rest
+    return rest | {"hostnameOverride": fqdn} if len(fqdn) <= _MAX_HOSTNAME else rest

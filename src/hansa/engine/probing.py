@@ -1,0 +1,90 @@
+"""Reachability of an API server: /readyz is requested every few seconds, with a short deadline.
+
+The watch of a dead server looks like one without events; the probe tells them apart. Reactions are left to others.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable
+
+from hansa.kube import client, errors
+from hansa.runtime import clock, listeners
+
+log = logging.getLogger(__name__)
+PERIOD = 3.0  # seconds between probes …
+SECOND_PROBE = 0.5  # … and after a first failure, which can be an accident
+DEADLINE = 3.0  # seconds for an answer: an API server under load is slow, but not that slow
+LATE = 0.5  # seconds beyond the deadline: then it is this process that is overloaded
+FAILURES = 2  # in a row, until a server that answered before counts as unreachable
+
+
+class ReachabilityProbe:
+    """The reachability of one API server; `trouble` is why it is unreachable, empty while it is reachable.
+
+    `answered` is when the last answer came, or when probing began.
+    """
+
+    def __init__(self, cluster: str, client: client.Client, *, clock: clock.Clock, period: float = PERIOD) -> None:
+        self._cluster, self._client, self._clock, self._period = cluster, client, clock, period
+        self._listeners: listeners.Listeners[Callable[[], None]] = listeners.Listeners()
+        self._failures = FAILURES - 1  # a server that never answered is unreachable at its first failure
+        self._is_suspected, self._hurry = False, asyncio.Event()
+        self.trouble = "no answer yet"
+        self.answered = clock.now()
+
+    @property
+    def is_reachable(self) -> bool:
+        return not self.trouble
+
+    def listen(self, notify: Callable[[], None]) -> Callable[[], None]:
+        """Call `notify` whenever `trouble` changes. The answer ends it."""
+        return self._listeners.add(notify)
+
+    async def run(self) -> None:
+        """Probe until cancelled."""
+        while True:
+            await self.probe()
+            self._hurry.clear()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(SECOND_PROBE if 0 < self._failures < FAILURES else self._period):
+                    await self._hurry.wait()
+
+    def suspect(self) -> None:
+        """An answer is overdue: probe now. Until an answer comes, that counts as a first failure."""
+        if not self._is_suspected:
+            self._is_suspected = True
+            self._hurry.set()
+
+    def trust(self) -> None:
+        """An answer came."""
+        self._is_suspected, self.answered = False, self._clock.now()
+
+    async def probe(self) -> None:
+        """Probe once."""
+        began = self._clock.now()
+        try:
+            await self._client.request("GET", "/readyz", doing="probe the server", deadline=DEADLINE)
+        except errors.ApiError as error:
+            if self._clock.now() - began > DEADLINE + LATE:
+                return  # we were late ourselves: that says nothing about the server
+            self._failures += 1
+            if self._failures + self._is_suspected >= FAILURES:
+                self._become(str(error))
+        else:
+            self._failures = 0
+            self.trust()
+            self._become("")
+
+    def _become(self, trouble: str) -> None:
+        if trouble == self.trouble:
+            return
+        if bool(trouble) != bool(self.trouble):
+            log.log(
+                logging.WARNING if trouble else logging.INFO,
+                "cluster unreachable" if trouble else "cluster reachable",
+                extra={"cluster": self._cluster, "error": trouble} if trouble else {"cluster": self._cluster},
+            )
+        self.trouble = trouble
+        for notify in self._listeners:
+            notify()

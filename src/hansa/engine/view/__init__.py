@@ -1,0 +1,1 @@
+"""One upper cluster as the engine sees it: caches in, pairs out. Nothing here writes or waits."""

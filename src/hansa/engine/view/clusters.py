@@ -1,0 +1,151 @@
+"""One upper cluster and the lower clusters that it is linked to: which object is where, as their caches say.
+
+Placement, and what may be concluded from a cache, is left to others.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from hansa.engine.caches import ClusterCaches
+from hansa.engine.registry import Route
+from hansa.engine.view.topics import LowerName, ObjectRef
+from hansa.kube.objects import NamespacedName, Object
+from hansa.kube.resource import Resource
+from hansa.model import keys, stamp
+from hansa.model.mode import Mode
+from hansa.model.pair import Key, Link
+
+# Indexes of lower caches: by the upper cluster of a copy, and by the upper object of a copy.
+BY_UPPER, BY_ORIGIN = "upper", "origin"
+BY_NAMESPACE = "namespace"  # an index of upper caches
+
+
+def by_upper(obj: Object) -> tuple[str, ...]:
+    """The upper cluster whose object this is a copy of, if it is one."""
+    upper = obj.labels.get(keys.UPPER)
+    return (upper,) if upper else ()
+
+
+def by_origin(obj: Object) -> tuple[tuple[str, str], ...]:
+    """The upper cluster, and namespace/name of the object that this is a copy of, if it is one."""
+    upper, name = obj.labels.get(keys.UPPER), obj.annotations.get(keys.UPPER_NAME)
+    return ((upper, name),) if upper and name else ()
+
+
+def by_namespace(obj: Object) -> tuple[str]:
+    """The namespace of an object."""
+    return (obj.namespace,)
+
+
+class Below(NamedTuple):
+    """What a lower cluster has of one upper object: the object of its lower name, and copies of former ones."""
+
+    lower: Object | None = None
+    leftovers: tuple[Object, ...] = ()
+
+
+_NOTHING = Below()
+
+
+class LinkedClusters:
+    """The caches of an upper cluster and of its lower ones, which are added and removed at run time."""
+
+    def __init__(self, upper: ClusterCaches, upper_id: str, mode: Mode) -> None:
+        self.upper, self.upper_id, self.mode = upper, upper_id, mode
+        self.lowers: dict[str, ClusterCaches] = {}
+        self.links: dict[str, Link] = {}
+        self.routes: dict[str, Route] = {}
+        for resource in {one for rule in mode.rules.values() if rule.reads is not None for one in rule.reads.lists}:
+            upper.stores[resource].index(BY_NAMESPACE, by_namespace)
+
+    @property
+    def name(self) -> str:
+        """The name of the upper cluster."""
+        return self.upper.cluster.name
+
+    def add(self, route: Route, side: ClusterCaches) -> None:
+        """Link a lower cluster."""
+        self.links[route.lower] = Link(self.name, self.upper_id, route.lower, route.settings, route.nodes)
+        self.lowers[route.lower], self.routes[route.lower] = side, route
+        for cache in side.stores.values():
+            cache.index(BY_UPPER, by_upper)
+            cache.index(BY_ORIGIN, by_origin)
+
+    def remove(self, lower: str) -> None:
+        """Forget a lower cluster; its objects stay."""
+        for table in (self.links, self.lowers, self.routes):
+            table.pop(lower, None)
+
+    def side(self, cluster: str) -> ClusterCaches:
+        """The caches of a cluster, upper or lower."""
+        return self.upper if cluster == self.name else self.lowers[cluster]
+
+    def key(self, ref: ObjectRef) -> Key:
+        """The key of an object of the upper cluster."""
+        return Key(self.name, ref.resource, ref.name.namespace, ref.name.name)
+
+    def get(self, key: Key) -> Object | None:
+        """The upper object, if there is one. Where a cluster is linked to itself, copies are not upper objects."""
+        cache = self.upper.stores.get(key.resource)
+        found = None if cache is None else cache.get(NamespacedName(key.namespace, key.name))
+        return None if found is None or self._is_copy(found, key.resource) else found
+
+    def below(self, key: Key, cluster: str, uid: str) -> Below:
+        """What a lower cluster has of an upper object with this uid (empty: it is gone), whoever's it is.
+
+        A copy is found by its stamp, and believed to be one only if it has the name that we gave it: a manifest that
+        was copied with its stamp to another name is not ours.
+        """
+        cache = self.lowers[cluster].stores.get(key.resource)
+        if cache is None:
+            return _NOTHING
+        link, lower_name = self.links[cluster], self.mode.lower_name
+        stamped = cache.find(BY_ORIGIN, (self.upper_id, f"{key.namespace}/{key.name}"))
+        copies = [one for one in stamped if one.key == lower_name(key, one.annotations.get(keys.UPPER_UID, ""), link)]
+        if not uid and copies:
+            return Below(copies[0], tuple(copies[1:]))
+        lower = cache.get(lower_name(key, uid, link))
+        return Below(lower, tuple(one for one in copies if lower is None or one.key != lower.key))
+
+    def copy(self, key: Key, cluster: str) -> Object | None:
+        """The copy of an upper object in a lower cluster, or an object that serves as well there."""
+        rule = self.mode.rules.get(key.resource)
+        if rule is None or cluster not in self.lowers:
+            return None
+        upper = self.get(key)
+        found = self.below(key, cluster, "" if upper is None else upper.uid).lower
+        if found is None or rule.lifecycle.may_share(found.name):
+            return found
+        return found if found.labels.get(keys.UPPER) == self.upper_id else None
+
+    def going(self, resource: Resource, cluster: str) -> Iterator[Object]:
+        """Copies in a lower cluster that are about to be deleted: their upper object is gone or being deleted."""
+        lower = self.lowers.get(cluster)
+        for copy in () if lower is None else lower.stores[resource].find(BY_UPPER, self.upper_id):
+            topic = self.topic(cluster, resource, copy)
+            upper = self.get(topic) if isinstance(topic, Key) else None
+            if upper is None or upper.is_leaving or upper.uid != copy.annotations.get(keys.UPPER_UID):
+                yield copy
+
+    def topic(self, cluster: str, resource: Resource, lower: Object) -> Key | LowerName:
+        """What a change of a lower object concerns: its upper object, or the name that it has if it is not ours."""
+        origin = stamp.of(lower)
+        if origin is None or origin.upper != self.upper_id:
+            return LowerName(cluster, resource, lower.key)
+        return Key(self.name, resource, origin.namespace, origin.name)
+
+    def all_keys(self) -> Iterator[Key]:
+        """The keys of all upper objects, and of copies without one."""
+        for resource, cache in self.upper.stores.items():
+            yield from (self.key(ObjectRef(resource, name)) for name in cache)
+        for cluster, lower in self.lowers.items():
+            for resource, cache in lower.stores.items():
+                topics = (self.topic(cluster, resource, obj) for obj in cache.find(BY_UPPER, self.upper_id))
+                yield from (topic for topic in topics if isinstance(topic, Key) and self.get(topic) is None)
+
+    def _is_copy(self, obj: Object, resource: Resource) -> bool:
+        if obj.labels.get(keys.UPPER) != self.upper_id:
+            return False
+        sides = (side.stores.get(resource) for side in self.lowers.values())
+        found = (None if cache is None else cache.get(obj.key) for cache in sides)
+        return any(one is not None and one.uid == obj.uid for one in found)

@@ -1,0 +1,108 @@
+"""Where the objects of one upper cluster are placed, kept up to date as objects and links change.
+
+Objects may be placed by what refers to them, and by their namespace: when one of these changes, `requeue` gets the keys
+of all objects that may be placed elsewhere now.
+"""
+
+from collections.abc import Callable, Iterable
+
+from hansa.engine import tokens
+from hansa.engine.view import namespaces, placeholders, references
+from hansa.engine.view.clusters import LinkedClusters
+from hansa.engine.view.topics import ObjectRef
+from hansa.kube import resources
+from hansa.kube.objects import NamespacedName, Object
+from hansa.kube.resource import Resource
+from hansa.model import pair, placement
+from hansa.model.pair import Key, Unknown
+
+
+class Placements:
+    """The placement of every object of one upper cluster."""
+
+    def __init__(self, clusters: LinkedClusters, requeue: Callable[[Key], None]) -> None:
+        self._clusters, self._mode, self._requeue = clusters, clusters.mode, requeue
+        self.references = references.References(clusters.name, self._mode, self._users_changed, also=self._tokens_of)
+        self.tokens: tokens.Tokens | None = None  # if the mode mints tokens
+        self._namespaces = namespaces.Namespaces(clusters.upper, self._mode)
+        self._context = self._new_context()
+
+    def changed(self, ref: ObjectRef) -> None:
+        """An upper object changed: so may have what it refers to, and where that is placed."""
+        if self.tokens is not None and ref.resource == resources.SERVICE_ACCOUNTS:
+            self.tokens.account_changed(ref.name)
+        self.references.update(ref, self._clusters.get(self._clusters.key(ref)), self._context)
+        if self._namespaces and ref.resource == resources.NAMESPACES:
+            for one in self._namespaces.update(ref.name.name, self._of_namespace(ref.name.name)):
+                self.changed(one)
+                self._requeue(self._clusters.key(one))
+
+    def links_changed(self) -> None:
+        """A lower cluster was linked or unlinked: every object may be placed elsewhere now."""
+        self._context = self._new_context()
+        for resource, cache in self._clusters.upper.stores.items():
+            for ref in [ObjectRef(resource, name) for name in cache]:
+                self.changed(ref)
+                self._requeue(self._clusters.key(ref))
+
+    def source(self, key: Key) -> pair.Side:
+        """What is copied: the upper object, a token, or a placeholder for an object that does not exist."""
+        if (upper := self._clusters.get(key)) is not None:
+            return upper
+        name = NamespacedName(key.namespace, key.name)
+        token = self.tokens.secret(name) if self.tokens is not None and key.resource == resources.SECRETS else None
+        if token is None and self.references.is_kept_free(ObjectRef(key.resource, name)):
+            return placeholders.placeholder(key)
+        return token
+
+    def of(self, key: Key, upper: Object) -> placement.Intents:
+        """Where an upper object is placed."""
+        return self._mode.rules[key.resource].placed(upper, key, self._context)
+
+    def concerned(self, key: Key) -> list[str]:
+        """The lower clusters that a key concerns now: where its object is placed, or has a copy."""
+        if not self._mode.rules[key.resource].is_synced:
+            return []
+        source = self.source(key)
+        intents = self.of(key, source) if isinstance(source, Object) else {}
+        placed = () if isinstance(intents, Unknown) else intents
+        uid = source.uid if isinstance(source, Object) else ""
+        return [name for name in self._clusters.lowers if name in placed or any(self._clusters.below(key, name, uid))]
+
+    def users(self, key: Key) -> frozenset[str]:
+        """The lower clusters with objects that refer to this one."""
+        return self.references.users(key.resource, NamespacedName(key.namespace, key.name))
+
+    def copies(self, key: Key) -> list[Object] | None:
+        """The copies of an upper object; None while every lower cluster that needs it is unknown."""
+        users = self.users(key)
+        lowers = self._clusters.lowers
+        if all(lower.trouble for name, lower in lowers.items() if name in users):
+            return None
+        found = ((cluster, self._clusters.copy(key, cluster)) for cluster in lowers)
+        return [obj for cluster, obj in found if obj and self._clusters.topic(cluster, key.resource, obj) == key]
+
+    def _users_changed(self, ref: ObjectRef) -> None:
+        """Other objects refer to this one now: it may be placed elsewhere, and so may what it refers to."""
+        if ref.resource in self._mode.rules:
+            if self.tokens is not None and ref.resource == resources.SECRETS:
+                self.tokens.use(ref.name, is_used=bool(self.references.users(*ref)))
+            self.changed(ref)
+            self._requeue(self._clusters.key(ref))
+
+    def _tokens_of(self, resource: Resource, obj: Object) -> Iterable[ObjectRef]:
+        return self.tokens.needed_by(obj) if self.tokens is not None and resource == resources.PODS else ()
+
+    def _of_namespace(self, name: str) -> placement.Intents:
+        key = Key(self._clusters.name, resources.NAMESPACES, "", name)
+        namespace = self._clusters.get(key) if resources.NAMESPACES in self._mode.rules else None
+        return {} if namespace is None else self.of(key, namespace)
+
+    def _new_context(self) -> placement.PlacementContext:
+        routes = self._clusters.routes.values()
+        return placement.PlacementContext(
+            lowers=frozenset(self._clusters.links),
+            cluster_of_node={node: route.lower for route in routes for node in route.nodes},
+            users=self.references.users,
+            of_namespace=self._of_namespace,
+        )

@@ -1,0 +1,210 @@
+"""Snapshots: all that a decision on one key reads, taken from caches at one moment, without effects.
+
+A snapshot also says on what the key has to be reconciled again. To remember that is left to `upper_view`.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from hansa.engine.view import placeholders
+from hansa.engine.view.clusters import BY_NAMESPACE, LinkedClusters
+from hansa.engine.view.in_sync import InSync
+from hansa.engine.view.pending_limit import PendingLimit
+from hansa.engine.view.placements import Placements
+from hansa.engine.view.retention import Retention
+from hansa.engine.view.topics import LowerName, NamespaceScope, ObjectRef, Topic
+from hansa.kube import resources
+from hansa.kube.objects import NamespacedName, Object
+from hansa.kube.resource import Resource
+from hansa.model import keys, pair, stamp
+from hansa.model.lookups import Found, Lookups
+from hansa.model.mode import Rule
+from hansa.model.pair import Grade, Key, Link, Pair, Unknown
+from hansa.model.references import Reference
+from hansa.runtime import clock
+
+WRITE_IN_FLIGHT = "a write is in flight"  # its end requeues the key
+
+
+class Snapshot(NamedTuple):
+    """A pair; the topics whose change requeues its key; the clusters where it waits because of the pending limit."""
+
+    pair: Pair
+    topics: tuple[Topic, ...] = ()
+    pending: frozenset[str] = frozenset()
+
+
+class _Blocked(NamedTuple):
+    """Why a copy can't be created yet, by cluster, and the topics that may change it."""
+
+    reasons: Mapping[str, str]
+    topics: tuple[Topic, ...] = ()
+    pending: frozenset[str] = frozenset()
+
+
+_NOT_BLOCKED = _Blocked({})
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshots:
+    """Takes snapshots of one upper cluster and its lower ones."""
+
+    clusters: LinkedClusters
+    placements: Placements
+    in_sync: InSync
+    pending: PendingLimit
+    retention: Retention
+    in_flight: set[tuple[Key, str]]  # keys and clusters with a write that has no answer yet
+    clock: clock.Clock
+
+    def of(self, key: Key) -> Snapshot:
+        """All that a decision on the key reads."""
+        rule, upper_side = self.clusters.mode.rules[key.resource], self.clusters.upper
+        sources = rule.computed_from(key)
+        topics: list[Topic] = [NamespaceScope(key.cluster, one.resource, one.namespace) for one in sources]
+        if trouble := upper_side.trouble_of(key.resource):
+            return Snapshot(Pair(key, Unknown(trouble)), (*topics, key.cluster))
+        is_written = (key, key.cluster) in self.in_flight
+        upper = Unknown(WRITE_IN_FLIGHT) if is_written else self.placements.source(key)
+        if isinstance(upper, Unknown):
+            return Snapshot(Pair(key, upper), tuple(topics))
+        return self._known(key, upper, rule, topics)
+
+    def _known(self, key: Key, upper: Object | None, rule: Rule, topics: list[Topic]) -> Snapshot:
+        intents = {} if upper is None else self.placements.of(key, upper)
+        placed: Mapping[str, Grade] = {} if isinstance(intents, Unknown) else intents
+        lowers: dict[str, pair.Side] = {}
+        leftovers: dict[str, tuple[Object, ...]] = {}
+        for name in self.clusters.lowers:
+            below = self.clusters.below(key, name, "" if upper is None else upper.uid)
+            if name in placed or any(below):
+                lowers[name] = side = self._side(key, name, below.lower)
+                topics.extend(self._side_topics(key, name, side))
+                if below.leftovers and not isinstance(side, Unknown):
+                    leftovers[name] = below.leftovers
+        missing = self._missing(key) if upper is not None and None in lowers.values() else None
+        blocked = _NOT_BLOCKED
+        if upper is not None and not upper.is_leaving and missing is None:
+            blocked = self._blocked(key, [name for name, lower in lowers.items() if lower is None])
+        seconds = rule.lifecycle.retention
+        found = Pair(
+            key,
+            upper,
+            links={name: self._link(name, rule, upper, side, placed) for name, side in lowers.items()},
+            lowers=lowers,
+            leftovers=leftovers,
+            intents=intents,
+            blocked=blocked.reasons,
+            missing="" if missing is None else placeholders.message(missing),
+            patience=0.0 if upper is None or missing is None else placeholders.patience(upper, self.clock),
+            in_use=self._in_use(key, lowers) if upper is None else frozenset(),
+            retained=self.retention.left(key, lowers, placed, seconds=seconds) if seconds else {},
+            in_sync=frozenset() if upper is None else self.in_sync.clusters(key, upper, lowers),
+        )
+        topics.extend(blocked.topics if missing is None else (missing,))
+        return Snapshot(found, tuple(topics), blocked.pending)
+
+    def _side(self, key: Key, cluster: str, lower: Object | None) -> pair.Side:
+        if trouble := self.clusters.lowers[cluster].trouble_of(key.resource):
+            return Unknown(trouble, last=lower)
+        return Unknown(WRITE_IN_FLIGHT, last=lower) if (key, cluster) in self.in_flight else lower
+
+    def _side_topics(self, key: Key, cluster: str, side: pair.Side) -> Iterator[Topic]:
+        if isinstance(side, Unknown) and side.reason != WRITE_IN_FLIGHT:
+            yield cluster
+        elif isinstance(side, Object) and side.labels.get(keys.UPPER) != self.clusters.upper_id:
+            yield LowerName(cluster, key.resource, side.key)
+
+    def _link(
+        self, cluster: str, rule: Rule, upper: Object | None, lower: pair.Side, placed: Mapping[str, Grade]
+    ) -> Link:
+        """The link with the grade of the placement, and with what the rule reads along it."""
+        link = self.clusters.links[cluster]
+        references = [] if upper is None or rule.reads is None else list(rule.reads.objects(upper))
+        if rule.bound_node is not None and isinstance(lower, Object) and (node := rule.bound_node(lower)):
+            references.append(Reference(resources.NODES, "", self.clusters.mode.upper_node(node, link)))
+        grade = placed.get(cluster, Grade.CHOSEN)
+        if not references:
+            return link if grade is link.grade else replace(link, grade=grade)
+        return replace(link, grade=grade, lookups=self._lookups(references, cluster))
+
+    def _lookups(self, references: Iterable[Reference], cluster: str) -> Lookups:
+        found: dict[tuple[Resource, NamespacedName], Found] = {}
+        listed: dict[tuple[Resource, str], tuple[NamespacedName, ...]] = {}
+        for one in references:
+            names: tuple[NamespacedName, ...] = (NamespacedName(one.namespace, one.name),)
+            if not one.name:
+                names = listed[one.resource, one.namespace] = self._names(one)
+            for name in names:
+                key = self.clusters.key(ObjectRef(one.resource, name))
+                found[one.resource, name] = Found(self.clusters.get(key), self.clusters.copy(key, cluster))
+        return Lookups(found, listed)
+
+    def _names(self, reference: Reference) -> tuple[NamespacedName, ...]:
+        cache = self.clusters.upper.stores[reference.resource]
+        return tuple(obj.key for obj in cache.find(BY_NAMESPACE, reference.namespace))
+
+    def _blocked(self, key: Key, clusters: Iterable[str]) -> _Blocked:
+        """Why copies can't be created: the pending limit, or objects that must be there before."""
+        reasons: dict[str, str] = {}
+        topics: list[Topic] = []
+        pending = frozenset(cluster for cluster in clusters if not self.pending.admits(key, cluster))
+        for cluster in clusters:
+            if cluster in pending:
+                reasons[cluster] = f"the limit of pending objects of {self.clusters.name} in {cluster} is reached"
+                continue
+            for needed in self._required(key):
+                if not self._is_ready(needed, cluster):
+                    reasons[cluster] = (
+                        f"waiting for {needed.resource.kind} {needed.namespace}/{needed.name} in {cluster}"
+                    )
+                    # Also an object that is not ours may serve, such as a service account of the same name.
+                    name = self.clusters.mode.lower_name(needed, "", self.clusters.links[cluster])
+                    topics += [needed, LowerName(cluster, needed.resource, name)]
+        return _Blocked(reasons, tuple(topics), pending)
+
+    def _required(self, key: Key) -> Iterator[Key]:
+        """What must be there before an object: its namespace, if namespaces are synced, and its references."""
+        if key.namespace and resources.NAMESPACES in self.clusters.mode.rules:
+            yield Key(key.cluster, resources.NAMESPACES, "", key.namespace)
+        name = NamespacedName(key.namespace, key.name)
+        yield from map(self.clusters.key, self.placements.references.names(key.resource, name))
+        for one in self.clusters.mode.rules[key.resource].computed_from(key):
+            if one.name:
+                yield Key(key.cluster, one.resource, one.namespace, one.name)
+
+    def _is_ready(self, key: Key, cluster: str) -> bool:
+        """Whether an object is in a lower cluster, as far as it is placed there."""
+        rule = self.clusters.mode.rules.get(key.resource)
+        upper = None if rule is None else self.placements.source(key)
+        if rule is None or upper is None:
+            return True  # not synced
+        if isinstance(upper, Unknown):
+            return False
+        intents = self.placements.of(key, upper)
+        if not isinstance(intents, Unknown) and cluster not in intents:
+            return True
+        lower = self.clusters.below(key, cluster, upper.uid).lower
+        if lower is None or lower.is_leaving:
+            return False
+        origin = stamp.of(lower)
+        return rule.lifecycle.may_share(lower.name) or (origin is not None and origin.uid == upper.uid)
+
+    def _missing(self, key: Key) -> Key | None:
+        """The first object that this one refers to, that must exist in the upper cluster, and does not."""
+        for ref in self.placements.references.awaited(key.resource, NamespacedName(key.namespace, key.name)):
+            needed = self.clusters.key(ref)
+            if ref.resource in self.clusters.upper.stores and self.clusters.get(needed) is None:
+                return needed
+        return None
+
+    def _in_use(self, key: Key, clusters: Iterable[str]) -> frozenset[str]:
+        """The clusters where other objects read the copy of this object, which no longer exists."""
+        ref = ObjectRef(key.resource, NamespacedName(key.namespace, key.name))
+        users = self.placements.users(key)
+        return frozenset(cluster for cluster in clusters if cluster in users and self._is_read(ref, cluster))
+
+    def _is_read(self, ref: ObjectRef, cluster: str) -> bool:
+        readers = map(self.clusters.key, self.placements.references.readers(ref))
+        return any(self.clusters.copy(reader, cluster) is not None for reader in readers)

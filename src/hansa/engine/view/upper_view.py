@@ -1,0 +1,83 @@
+"""One upper cluster with its lower ones: takes snapshots, and remembers what decisions on them mean for later ones.
+
+The syncer has one for each upper cluster. Nothing here writes to a cluster or waits.
+"""
+
+import contextlib
+from collections.abc import Iterator
+
+from hansa.engine import wakeups
+from hansa.engine.caches import ClusterCaches
+from hansa.engine.registry import Route
+from hansa.engine.view import in_sync, pending_limit, placements, retention
+from hansa.engine.view.clusters import LinkedClusters
+from hansa.engine.view.snapshot import Snapshot, Snapshots
+from hansa.kube.resource import Resource
+from hansa.model import plan
+from hansa.model.mode import Mode
+from hansa.model.pair import Key, Unknown
+from hansa.runtime import clock
+
+
+class UpperView:
+    """The parts of one upper cluster's state, and what happens when it is linked or a decision was made."""
+
+    def __init__(
+        self, upper: ClusterCaches, upper_id: str, mode: Mode, *, waiting: wakeups.Wakeups, clock: clock.Clock
+    ) -> None:
+        self.mode, self._waiting = mode, waiting
+        self.clusters = LinkedClusters(upper, upper_id, mode)
+        self.placements = placements.Placements(self.clusters, waiting.wake)
+        self.in_flight: set[tuple[Key, str]] = set()
+        self._in_sync = in_sync.InSync(mode)
+        self._pending = pending_limit.PendingLimit(upper_id)
+        self._retention = retention.Retention(clock)
+        self._snapshots = Snapshots(
+            self.clusters, self.placements, self._in_sync, self._pending, self._retention, self.in_flight, clock
+        )
+
+    @property
+    def name(self) -> str:
+        """The name of the upper cluster."""
+        return self.clusters.name
+
+    def attach(self, route: Route, side: ClusterCaches) -> None:
+        """Link a lower cluster."""
+        self.clusters.add(route, side)
+        for resource, cache in side.stores.items():
+            if (pending_of := self.mode.rules[resource].pending_of) is not None:
+                self._pending.add(resource, route.lower, cache, pending_of)
+        self.placements.links_changed()
+
+    def detach(self, lower: str) -> None:
+        """Unlink a lower cluster; its objects stay."""
+        self.clusters.remove(lower)
+        self._in_sync.forget(lower)
+        self._pending.remove(lower)
+        self.placements.links_changed()
+
+    def snapshot(self, key: Key) -> Snapshot:
+        """All that a decision on the key reads."""
+        return self._snapshots.of(key)
+
+    @contextlib.contextmanager
+    def decided(self, taken: Snapshot, todo: plan.Plan) -> Iterator[None]:
+        """Remember what a decision means for later ones; objects it creates count as pending while the caller stays."""
+        key = taken.pair.key
+        for topic in taken.topics:
+            self._waiting.put(key, until=topic)
+        written = frozenset(one.cluster for one in todo.actions if not isinstance(one, plan.Wait))
+        self._in_sync.update(taken.pair, written=written)
+        if self.mode.rules[key.resource].lifecycle.retention:
+            intents = taken.pair.intents
+            self._retention.update(key, taken.pair.lowers, () if isinstance(intents, Unknown) else intents)
+        self._pending.update(key, taken.pending)
+        creating = [one.cluster for one in todo.actions if isinstance(one, plan.Create)]
+        with self._pending.creating(key.resource, creating):
+            self.wake_pending(key.resource)
+            yield
+
+    def wake_pending(self, resource: Resource) -> None:
+        """Requeue the keys for which the pending limit has room now."""
+        for key in self._pending.next(resource, lambda key, cluster: cluster in self.placements.concerned(key)):
+            self._waiting.wake(key)

@@ -1,0 +1,1 @@
+"""The control plane of one local cluster: command lines, certificates, kubeconfigs, processes, readiness."""

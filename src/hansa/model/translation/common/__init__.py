@@ -1,0 +1,1 @@
+"""Translation steps that several modes use, one file a kind."""

@@ -1,0 +1,1 @@
+"""Translation steps of pods that several modes use."""

@@ -1,0 +1,66 @@
+"""The settings of one tenant that translation steps read, and the restrictions that can be lifted for it."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from hansa.model import keys
+from hansa.model.pair import Link
+
+
+class Allowance(StrEnum):
+    """Values of the annotation tenancy.x-k8s.io/allow and of --allow. Each lifts one restriction."""
+
+    HOST_PATH = "hostPath"
+    HOST_NETWORK = "hostNetwork"
+    HOST_PID = "hostPID"
+    HOST_IPC = "hostIPC"
+    HOST_PORTS = "hostPorts"
+    PRIVILEGED = "privileged"
+    CONTROL_PLANE_NODES = "controlPlaneNodes"
+    PRIORITY_CLASSES = "priorityClasses"
+    PULL_SECRETS = "imagePullSecrets"
+    EXTERNAL_IPS = "externalIPs"
+
+
+@dataclass(frozen=True, slots=True)
+class Tenant:
+    """One tenant, as the settings of its links."""
+
+    key: str  # the root namespace; prefixes its namespaces in the super cluster
+    # The VirtualCluster object.
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    meta: str = ""  # the id of the meta cluster
+    cluster_domain: str = "cluster.local"
+    # Prefixes of labels and annotations that are not synced down, and of those that are synced up.
+    opaque_prefixes: tuple[str, ...] = ()
+    transparent_prefixes: tuple[str, ...] = ()
+    # Suffixes of annotation domains that are not synced down.
+    opaque_domains: tuple[str, ...] = ("kubernetes.io", "k8s.io")
+    allowed: frozenset[Allowance] = frozenset()
+    # Services keep their cluster IP, because the super cluster has a ServiceCIDR for the tenant's range.
+    keeps_service_ips: bool = True
+    # Names and values of resolv.conf options.
+    dns_options: tuple[tuple[str, str], ...] = (("ndots", "5"),)
+    # Schedulers of the super cluster that pods may name.
+    schedulers: frozenset[str] = frozenset()
+    # How pods reach the tenant's API server if the Service default/kubernetes does not exist.
+    api_host: str = ""
+    api_port: str = "443"
+    # The id of the link's super cluster in its pool; empty without a pool.
+    super_cluster: str = ""
+    weight: float = 1.0
+
+
+def of(link: Link) -> Tenant:
+    """The tenant of a link."""
+    return link.settings_as(Tenant)
+
+
+def refusal(field: str, allowance: Allowance, tenant: Tenant) -> str:
+    """The message for a field that this tenant may not use: the field with its value, and how to allow it."""
+    return (
+        f"{field} is not allowed for tenant {tenant.name or tenant.key};"
+        f" allow it with annotation {keys.ALLOW}={allowance} on its VirtualCluster"
+    )

@@ -1,0 +1,1 @@
+"""Translation steps of tensile mode: a lower cluster behind a virtual node."""

@@ -1,0 +1,1 @@
+"""The provisioner `process`, the default of `hansa vc-manager`: control planes as processes on this machine."""

@@ -1,0 +1,143 @@
+"""StatefulSets and Services of a tenant's control plane: those of its ClusterVersion with the tenant's own values.
+
+Pure. The provisioner `native` applies them. Added are names, labels, owner annotations, hashes of certificates, the
+service CIDR and etcd's members.
+"""
+
+import copy
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hansa.kube.objects import Object
+from hansa.kube.resources import SERVICES, STATEFUL_SETS
+from hansa.model import keys
+from hansa.tenancy.api import BadVirtualCluster, Bundle
+from hansa.tenancy.operator import pki
+from hansa.tenancy.operator.pki import Pki
+from hansa.tenancy.operator.provisioning import DesiredControlPlane
+
+ETCD, APISERVER, CONTROLLER_MANAGER = "etcd", "apiserver", "controller-manager"
+PEER_PORT = 2380
+SERVICE_RANGE = "--service-cluster-ip-range"
+# A change of these Secrets restarts the pods. etcd reads certificates at every handshake, and its pods hold its data.
+HASHED = {
+    ETCD: (),
+    APISERVER: (pki.ROOT, pki.APISERVER, pki.FRONT_PROXY, pki.SERVICE_ACCOUNTS),
+    CONTROLLER_MANAGER: (pki.ROOT, pki.SERVICE_ACCOUNTS, pki.CONTROLLER_MANAGER),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """One component of a control plane."""
+
+    name: str
+    statefulset: Object
+    service: Object | None
+
+
+def bundles(desired: DesiredControlPlane) -> dict[str, Bundle]:
+    """The components of a ClusterVersion in the order of their start."""
+    spec = desired.version.spec
+    found = {ETCD: spec.etcd, APISERVER: spec.api_server}
+    return found if spec.controller_manager is None else {**found, CONTROLLER_MANAGER: spec.controller_manager}
+
+
+def components(desired: DesiredControlPlane, keys_of: Pki) -> list[Component]:
+    """The objects of a control plane, by component, in the order of their start."""
+    return [_component(name, bundle, desired, keys_of) for name, bundle in bundles(desired).items()]
+
+
+def service(name: str, desired: DesiredControlPlane) -> Object | None:
+    """The Service of one component, if it has one."""
+    manifest = bundles(desired)[name].service
+    if manifest is None:
+        return None
+    return _placed(manifest, SERVICES.api_version, SERVICES.kind, desired, name=name)
+
+
+def etcd_names(desired: DesiredControlPlane) -> tuple[str, ...]:
+    """The DNS names of etcd and its members."""
+    bundle = desired.version.spec.etcd
+    hosts = [_etcd_service(bundle), *(f"{member}.{_etcd_service(bundle)}" for member in _members(bundle))]
+    return tuple(f"{host}{suffix}" for host in hosts for suffix in ("", f".{desired.root}", f".{desired.root}.svc"))
+
+
+def _component(name: str, bundle: Bundle, desired: DesiredControlPlane, keys_of: Pki) -> Component:
+    manifest = copy.deepcopy(bundle.statefulset)
+    template = manifest["spec"]["template"]
+    metadata = template.setdefault("metadata", {})
+    metadata["labels"] = {**(metadata.get("labels") or {}), keys.TENANT_CLUSTER: desired.root}
+    metadata["annotations"] = {**(metadata.get("annotations") or {}), **hashes(name, keys_of)}
+    container = template["spec"]["containers"][0]
+    if name == ETCD:
+        peers = (f"{one}=https://{one}.{_etcd_service(bundle)}:{PEER_PORT}" for one in _members(bundle))
+        container["args"] = [*(container.get("args") or ()), f"--initial-cluster={','.join(peers)}"]
+    else:
+        _set_flag(container, SERVICE_RANGE, str(desired.services))
+    placed = _placed(manifest, STATEFUL_SETS.api_version, STATEFUL_SETS.kind, desired, name=name)
+    return Component(name, placed, service(name, desired))
+
+
+def hashes(component: str, keys_of: Pki) -> dict[str, str]:
+    """Annotations of a pod template with hashes of the Secrets that its pods read."""
+    return {f"{keys.TENANCY}/{name}-hash": _hash(_content(keys_of, name)) for name in HASHED[component]}
+
+
+def _content(keys_of: Pki, secret: str) -> Iterable[bytes]:
+    if secret in pki.KUBECONFIGS:
+        return (keys_of.kubeconfigs[secret],)
+    return (keys_of[secret].certificate, keys_of[secret].key)
+
+
+def _hash(parts: Iterable[bytes]) -> str:
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()
+
+
+def _placed(
+    manifest: dict[str, Any], api_version: str, kind: str, desired: DesiredControlPlane, *, name: str
+) -> Object:
+    """The object in the root namespace, with annotations that name its VirtualCluster."""
+    obj = Object.of({**manifest, "apiVersion": api_version, "kind": kind})
+    return obj.with_metadata(
+        name=obj.name or name,
+        namespace=desired.root,
+        labels={**obj.labels, keys.TENANT_CLUSTER: desired.root},
+        annotations={
+            **obj.annotations,
+            keys.VC_NAME: desired.vc.name,
+            keys.VC_NAMESPACE: desired.vc.namespace,
+        },
+    )
+
+
+def _members(bundle: Bundle) -> list[str]:
+    return [f"{ETCD}-{number}" for number in range(bundle.statefulset["spec"].get("replicas", 1))]
+
+
+def _etcd_service(bundle: Bundle) -> str:
+    name = ((bundle.service or {}).get("metadata") or {}).get("name") or ""
+    if not name:
+        raise BadVirtualCluster(
+            "spec.etcd.service.metadata.name of the ClusterVersion is empty; set it, etcd's members need its DNS names"
+        )
+    return str(name)
+
+
+def _set_flag(container: dict[str, Any], flag: str, value: str) -> None:
+    """Set a flag of a container: remove it from command and args, and append it to args."""
+    lines = {part: _without(container.get(part) or (), flag) for part in ("command", "args")}
+    container |= {part: line for part, line in lines.items() if line}
+    container["args"] = [*lines["args"], f"{flag}={value}"]
+
+
+def _without(line: Sequence[str], flag: str) -> list[str]:
+    kept: list[str] = []
+    is_value = False
+    for word in line:
+        if not is_value and word.partition("=")[0] != flag:
+            kept.append(word)
+        is_value = not is_value and word == flag
+    return kept

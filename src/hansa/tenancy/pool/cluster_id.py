@@ -1,0 +1,50 @@
+"""The id of a super cluster in its pool: what placements name, kept in a ConfigMap of the super cluster itself."""
+
+import re
+from typing import Final
+
+from hansa.kube import errors, resources
+from hansa.kube.client import Client
+from hansa.kube.objects import NamespacedName, Object
+from hansa.runtime.errors import HansaError
+
+PLACE: Final = NamespacedName("kube-system", "supercluster-info")
+FIELD: Final = "id"
+LONGEST: Final = 50  # characters; it becomes part of names and of annotations' keys
+_FORM: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+
+
+class BadId(HansaError):
+    """An id cannot be, or is not there."""
+
+
+def checked(text: str) -> str:
+    """The id, if it can be one."""
+    if len(text) > LONGEST or not _FORM.fullmatch(text):
+        raise BadId(
+            f'"{text}" cannot be the id of a super cluster: it is a part of names, so it may have {LONGEST} lower-case '
+            "letters, digits and '-', and begins and ends with a letter or a digit"
+        )
+    return text
+
+
+def config_map(id_: str) -> Object:
+    """The ConfigMap that says it."""
+    metadata = {"namespace": PLACE.namespace, "name": PLACE.name}
+    return Object.of({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {FIELD: id_}})
+
+
+async def find(client: Client) -> str:
+    """The id that a cluster says it has; empty if it says none."""
+    try:
+        found = await client.get(resources.CONFIG_MAPS, PLACE.name, namespace=PLACE.namespace)
+    except errors.NotFound:
+        return ""
+    return str((found.get("data") or {}).get(FIELD, ""))
+
+
+async def read(client: Client) -> str:
+    """The id of a super cluster that must have one."""
+    if not (id_ := await find(client)):
+        raise BadId(f'the super cluster has no id: ConfigMap {PLACE} is missing; "hansa join" makes it')
+    return checked(id_)

@@ -1,1 +1,0 @@
-"""Control planes of tenants as processes on this machine: what `hansa vc-manager` runs without being told otherwise."""

@@ -1,0 +1,88 @@
+"""Service accounts with exactly the rights of some manifests: what they asked for, were refused, and did not need."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from league import Member
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+# Judged by the API server when somebody writes a Role or a RoleBinding; no request has these verbs.
+PASSING_ON = {"bind", "escalate"}
+
+
+@dataclass
+class Account:
+    """A service account with exactly the rights of some files below `deploy` in one cluster."""
+
+    member: Member
+    namespace: str
+    name: str
+    files: tuple[str, ...]
+    kubeconfig: Path
+    since: int = 0
+    granted: set[tuple[str, str]] = field(default_factory=set)
+
+    async def settle(self) -> None:
+        """Give it its rights, and a kubeconfig with nothing but its token."""
+        for file in self.files:
+            await self.member.kubectl("apply", "-f", str(DEPLOY / file))
+            self.granted |= set(rights(yaml.safe_load_all((DEPLOY / file).read_text())))
+        token = await self.member.kubectl("-n", self.namespace, "create", "token", self.name)
+        self.kubeconfig.write_text(self.member.with_token(token))
+        self.since = len(self.member.audit())
+
+    async def leave(self) -> None:
+        """Take it all away again."""
+        for file in self.files:
+            await self.member.kubectl("delete", "-f", str(DEPLOY / file), "--ignore-not-found")
+
+    def requests(self) -> list[dict[str, Any]]:
+        """What it asked for so far."""
+        user = f"system:serviceaccount:{self.namespace}:{self.name}"
+        return [one for one in self.member.audit()[self.since :] if one["user"]["username"] == user]
+
+    def refused(self) -> set[str]:
+        """What it had no right to. Nobody has one to make anything in a namespace that goes: that is no refusal."""
+        decision = "authorization.k8s.io/decision"
+        return {
+            f"{one['verb']} {one['requestURI'].partition('?')[0]}"
+            for one in self.requests()
+            if one["annotations"].get(decision) == "forbid" or _is_forbidden(one["responseStatus"])
+        }
+
+    def unused(self) -> set[tuple[str, str]]:
+        """Rights that it did not need. Only a race needs to get an object, and only an old server a list of them."""
+        used = {right for one in self.requests() if "objectRef" in one for right in _needed(one)}
+        return {(verb, what) for verb, what in self.granted - used if verb not in PASSING_ON | {"get", "list"}}
+
+    async def ended(self) -> bool:
+        """Whether the audit log tells of all watches: it does when they are over, and a moment after that."""
+        open_watches = [what for verb, what in self.unused() if verb == "watch"]
+        assert not open_watches, open_watches
+        return True
+
+
+def _is_forbidden(status: dict[str, Any]) -> bool:
+    return status["code"] == 403 and "because it is being terminated" not in status.get("message", "")
+
+
+def rights(objects: Iterable[Any]) -> Iterator[tuple[str, str]]:
+    """What Roles and ClusterRoles grant: verbs and resources."""
+    for obj in objects:
+        for rule in obj.get("rules") or ():
+            for group in rule["apiGroups"]:
+                for resource in rule["resources"]:
+                    yield from ((verb, f"{resource}.{group}") for verb in rule["verbs"])
+
+
+def _needed(request: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    ref = request["objectRef"]
+    resource = "/".join(filter(None, (ref.get("resource"), ref.get("subresource"))))
+    what = f"{resource}.{ref.get('apiGroup', '')}"
+    yield request["verb"], what
+    if request["verb"] == "patch" and request["responseStatus"]["code"] == 201:  # an apply that made it
+        yield "create", what

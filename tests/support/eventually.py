@@ -1,0 +1,26 @@
+"""Waiting in tests: for a condition, with a deadline, never for a time."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+async def eventually(look: Callable[[], Awaitable[T]], *, within: float = 30.0, every: float = 0.05) -> T:
+    """The first truthy answer of `look`, which is asked again and again.
+
+    A failed assertion counts as "not yet", and so does an item that is missing: a status without a phase, a list
+    without the one object that is expected. The last answer is shown at the deadline.
+    """
+    last: object = None
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + within
+    while loop.time() < deadline:
+        try:
+            if last := await look():
+                return last
+        except (AssertionError, LookupError, ValueError) as error:
+            last = f"{type(error).__name__}: {error}"
+        await asyncio.sleep(every)
+    raise AssertionError(f"not within {within:g} s; the last answer was: {last}")

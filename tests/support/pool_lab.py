@@ -1,0 +1,121 @@
+"""A pool as the syncer sees it: a meta cluster that is its own tenant, r1 and r2, and placements by hand."""
+
+import base64
+import json
+import secrets
+import signal
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import programs
+from eventually import eventually
+from hansa.kube import resources
+from hansa.kube.objects import NamespacedName
+from hansa.tenancy import api
+from programs import Hansa, Refused
+from tenant_league import WITHIN, Side, Tenant, pod
+
+PLACEMENTS = "scheduler.tenancy.x-k8s.io/placements"
+SUPER_CLUSTER = "scheduler.tenancy.x-k8s.io/superCluster"
+
+
+@dataclass
+class PoolLab:
+    """The clusters, and the syncers while they run."""
+
+    meta: Side
+    supers: dict[str, Side]
+    folder: Path
+    syncers: dict[str, Hansa] = field(default_factory=dict)
+    key: str = ""
+
+    @property
+    def tenant(self) -> Tenant:
+        return Tenant(self.meta.cluster, self.meta.kubectl, self.meta.client, self.key)
+
+    async def announce(self, name: str = "blue", side: Side | None = None) -> Tenant:
+        """A VirtualCluster whose control plane is the meta cluster itself, unless it is another."""
+        plane = side or self.meta
+        config = base64.b64encode(plane.cluster.kubeconfig.read_bytes()).decode()
+        metadata = {"annotations": {"tenancy.x-k8s.io/admin-kubeconfig": config}}
+        made = await self.meta.make(
+            api.VIRTUAL_CLUSTERS, name, "default", metadata=metadata, spec={"clusterVersionName": "any"}
+        )
+        key = api.root_namespace(NamespacedName("default", name), made["metadata"]["uid"])
+        status = {"status": {"phase": "Running", "clusterNamespace": key}}
+        await self.meta.client.patch(api.VIRTUAL_CLUSTERS, name, status, namespace="default", subresource="status")
+        return Tenant(plane.cluster, plane.kubectl, plane.client, key)
+
+    async def hansa(self, *words: str) -> str:
+        """Run a command for the pool; what it says."""
+        log = self.folder / f"{words[0]}-{secrets.token_hex(4)}.log"
+        config = str(self.meta.cluster.kubeconfig)
+        program = await programs.start(*words, "--meta-kubeconfig", config, log=log)
+        if await program.ended(within=120):
+            raise Refused(log.read_text())
+        return log.read_text()
+
+    async def join(self, name: str, *flags: str) -> str:
+        """Let a super cluster take part, with the rights that it gives us and no others; one syncer serves all."""
+        config = str(self.supers[name].cluster.kubeconfig)
+        return await self.hansa("join", name, "--kubeconfig", config, "--apply", "--without-syncer", *flags)
+
+    async def start(self, name: str = "pool", *flags: str) -> None:
+        """Start a syncer: one for all, unless its flags say another thing."""
+        config = str(self.meta.cluster.kubeconfig)
+        self.syncers[name] = await programs.start(
+            "vc-syncer",
+            *("--meta-cluster-kubeconfig", config, "--nodes-linger", "5"),
+            *(flags or ("--pool", "--lost-after", "6")),
+            log=self.log(name),
+        )
+
+    def log(self, name: str = "pool") -> Path:
+        """What a syncer says."""
+        return self.folder / f"{name}.log"
+
+    async def stop(self) -> None:
+        """End all syncers politely."""
+        while self.syncers:
+            name, program = self.syncers.popitem()
+            code = await program.stop()
+            is_new = code == -signal.SIGTERM  # it had not begun yet
+            assert code == 0 or is_new, f"{name} ended with {code}: {self.log(name).read_text()[-4000:]}"
+
+    async def namespace(self, name: str, *placed: str, key: str = PLACEMENTS) -> None:
+        """A namespace that is placed, one slice in each."""
+        words = {key: json.dumps(dict.fromkeys(placed, 1))}
+        await self.meta.make(resources.NAMESPACES, name, metadata={"annotations": words})
+
+    async def place(self, name: str, *placed: str) -> None:
+        """Place a namespace elsewhere."""
+        await self.say(name, json.dumps(dict.fromkeys(placed, 1)))
+
+    async def say(self, name: str, placements: str) -> None:
+        """Write placements."""
+        patch = {"metadata": {"annotations": {PLACEMENTS: placements}}}
+        await self.meta.client.patch(resources.NAMESPACES, name, patch)
+
+    async def pod(self, namespace: str, name: str, cluster: str, *, key: str = SUPER_CLUSTER, **spec: Any) -> None:
+        """A pod that was given a super cluster."""
+        fields = pod(metadata={"annotations": {key: cluster}, "labels": {"app": name}}, **spec)
+        await self.meta.make(resources.PODS, name, namespace, **fields)
+
+    async def give(self, namespace: str, name: str, cluster: str) -> None:
+        """Give a pod another super cluster."""
+        patch = {"metadata": {"annotations": {SUPER_CLUSTER: cluster}}}
+        await self.meta.client.patch(resources.PODS, name, patch, namespace=namespace)
+
+    async def reached(self, side: Side, namespace: str, service: str, addresses: set[str]) -> None:
+        """Wait until a Service has these endpoints in a super cluster."""
+
+        async def look() -> bool:
+            labels = f"kubernetes.io/service-name={service}"
+            below = self.tenant.below(namespace)
+            page = await side.client.list(resources.ENDPOINT_SLICES, namespace=below, labels=labels)
+            found = {a for one in page.items for e in one.get("endpoints") or () for a in e["addresses"]}
+            assert found == addresses, f"{service} has {found} in {side.name}"
+            return True
+
+        await eventually(look, within=WITHIN)

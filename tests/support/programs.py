@@ -1,0 +1,118 @@
+"""Real programs in tests: kubectl as a person types it, and `hansa` commands that run until they are ended."""
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+
+class Refused(AssertionError):
+    """The program failed; what it said is the message."""
+
+
+class Kubectl:
+    """kubectl for one cluster."""
+
+    def __init__(self, binary: Path, kubeconfig: Path) -> None:
+        self._argv = (str(binary), "--kubeconfig", str(kubeconfig))
+
+    async def __call__(self, *arguments: str, stdin: str = "") -> str:
+        """Run it; its output."""
+        process = await asyncio.create_subprocess_exec(
+            *self._argv,
+            *arguments,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        out, err = await process.communicate(stdin.encode())
+        if process.returncode:
+            raise Refused(f"kubectl {' '.join(arguments)}: {err.decode().strip()}")
+        return out.decode()
+
+    async def get(self, *arguments: str) -> Any:
+        """Objects as data."""
+        return json.loads(await self("get", *arguments, "-o", "json"))
+
+    async def apply(self, *objects: dict[str, Any], verb: str = "apply") -> None:
+        """Create or change objects."""
+        await self(verb, "-f", "-", stdin=yaml.safe_dump_all(objects))
+
+
+class Hansa:
+    """A running `hansa` command."""
+
+    def __init__(self, process: asyncio.subprocess.Process, log: Path) -> None:
+        self._process, self.log = process, log
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it is gone."""
+        return self._process.returncode is not None
+
+    def kill(self) -> None:
+        """End it as a crash does."""
+        with contextlib.suppress(ProcessLookupError):
+            self._process.kill()
+
+    async def ended(self, *, within: float = 30.0) -> int:
+        """Its exit code."""
+        async with asyncio.timeout(within):
+            return await self._process.wait()
+
+    async def stop(self) -> int:
+        """End it politely."""
+        with contextlib.suppress(ProcessLookupError):
+            self._process.send_signal(signal.SIGTERM)
+        return await self.ended()
+
+
+@contextlib.asynccontextmanager
+async def hansa(*arguments: str, log: Path, env: dict[str, str] | None = None) -> AsyncIterator[Hansa]:
+    """Run a command for as long as the block lasts; its log is shown if the block fails."""
+    program = await start(*arguments, log=log, env=env)
+    try:
+        yield program
+    except BaseException:
+        print(f"--- hansa {' '.join(arguments)}\n{log.read_text()[-20000:]}", file=sys.stderr)  # noqa: T201
+        raise
+    finally:
+        await program.stop()
+
+
+def as_in_the_foreground() -> None:
+    """Give a child the default handling of SIGINT, so that Ctrl-C ends it.
+
+    Used as `preexec_fn`. A shell without job control starts background commands with SIGINT ignored, a child inherits
+    that from pytest, and a program that ignores it by inheritance is right to go on ignoring it.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+async def start(*arguments: str, log: Path, env: dict[str, str] | None = None) -> Hansa:
+    """Run a command; what it says goes to the end of the log file."""
+    with log.open("ab") as out:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "hansa.cli.main",
+            *arguments,
+            stdout=out,
+            stderr=out,
+            env={**os.environ, **(env or {})},
+            preexec_fn=as_in_the_foreground,
+            start_new_session=True,  # as a service: it need not share its part of the cores with who asks it
+        )
+    return Hansa(process, log)

@@ -1,0 +1,166 @@
+"""What an object refers to, as a view sees it: waited for, told, kept free, kept while it is read."""
+
+import dataclasses
+import datetime
+
+import engine_lab as lab
+from hansa.engine.view.topics import NamespaceScope, ObjectRef
+from hansa.kube import watching
+from hansa.kube.objects import NamespacedName
+from hansa.model import plan
+from hansa.model.references import Missing, Reference
+from view_world import MAP, MAP_PLACE, MAPS, POD, PODS
+
+
+def test_a_pod_waits_for_what_it_refers_to_and_is_woken_by_it(play):
+    def scene(world):
+        world.put(world.upper, MAPS, lab.config_map("settings"))
+        world.put(world.upper, PODS, lab.pod("p", "vn", config_map="settings"))
+        _, [action] = world.decide(POD)
+        assert action == plan.Wait("waiting for ConfigMap default/settings in low")
+        _, [made] = world.decide(MAP)
+        world.put(world.lower, MAPS, made.obj)
+        world.waiting.notify(MAP)
+        assert POD in world.woken
+        _, [made] = world.decide(POD)
+        assert isinstance(made, plan.Create)
+
+    play(scene)
+
+
+def test_what_does_not_exist_above_is_not_waited_for(play):
+    def scene(world):
+        world.put(world.upper, PODS, lab.pod("p", "vn", config_map="settings"))
+        _, [made] = world.decide(POD)
+        assert isinstance(made, plan.Create)
+
+    play(scene)
+
+
+def test_a_copy_of_a_former_life_is_not_what_a_pod_waits_for(play):
+    def scene(world):
+        world.put(world.upper, MAPS, lab.config_map("settings"))
+        world.put(world.upper, PODS, lab.pod("p", "vn", config_map="settings"))
+        _, [made] = world.decide(MAP)
+        old = made.obj.with_metadata(annotations={**made.obj.annotations, "hansa.dev/upper-uid": "former"})
+        world.put(world.lower, MAPS, old)
+        _, [action] = world.decide(POD)
+        assert isinstance(action, plan.Wait)
+
+    play(scene)
+
+
+def reading(missing):
+    """Pods that read ConfigMaps of their own cluster only."""
+    rule = lab.SMALL.rules[PODS]
+
+    def references(pod):
+        return [Reference(MAPS, one.namespace, one.name, missing=missing) for one in rule.references(pod)]
+
+    return dataclasses.replace(
+        lab.SMALL, rules={**lab.SMALL.rules, PODS: dataclasses.replace(rule, references=references)}
+    )
+
+
+def test_what_has_to_be_there_above_is_waited_for_and_soon_told(play):
+    def scene(world):
+        now = world.outer.clock.wall()
+        world.put(world.upper, PODS, lab.pod("p", "vn", config_map="settings"), creation_timestamp=now)
+        sentence = "waiting for ConfigMap default/settings: not found"
+        _, [action] = world.decide(POD)
+        assert action == plan.Wait(sentence, seconds=2.0)
+        old = now - datetime.timedelta(seconds=2)
+        world.put(world.upper, PODS, lab.pod("p", "vn", config_map="settings"), creation_timestamp=old)
+        _, [action] = world.decide(POD)
+        assert action == plan.Refuse("low", sentence)
+        assert world.waiting.keys(MAP) == [POD]
+        world.put(world.upper, MAPS, lab.config_map("settings"))
+        _, [made] = world.decide(MAP)
+        world.put(world.lower, MAPS, made.obj)
+        _, [made] = world.decide(POD)
+        assert isinstance(made, plan.Create)
+
+    play(scene, mode=reading(Missing.AWAITED))
+
+
+def test_something_empty_of_ours_keeps_the_name_of_what_may_be_missing_while_it_is_used(play):
+    def scene(world):
+        pod = world.put(world.upper, PODS, lab.pod("p", "vn", config_map="settings"))
+        _, [action] = world.decide(POD)
+        assert action == plan.Wait("waiting for ConfigMap default/settings in low")
+        _, [made] = world.decide(MAP)
+        assert (made.obj.key, made.obj.get("data")) == (NamespacedName("default", "settings"), None)
+        empty = world.put(world.lower, MAPS, made.obj)
+        _, [made] = world.decide(POD)
+        assert isinstance(made, plan.Create)
+        assert world.decide(MAP)[1] == ()
+        # What comes later takes the place of it.
+        world.put(world.upper, MAPS, lab.config_map("settings"))
+        _, [action] = world.decide(MAP)
+        assert (type(action), action.obj) == (plan.Delete, empty)
+        world.upper.stores[MAPS].apply(watching.Deleted(world.upper.stores[MAPS].get(MAP_PLACE)))
+        assert world.decide(MAP)[1] == ()
+        world.upper.stores[PODS].apply(watching.Deleted(pod))
+        world.view.placements.changed(ObjectRef(PODS, pod.key))
+        assert world.woken[-1] == MAP
+        _, [action] = world.decide(MAP)
+        assert (type(action), action.obj) == (plan.Delete, empty)
+
+    play(scene, mode=reading(Missing.KEPT_FREE))
+
+
+def test_what_is_made_of_others_comes_after_them_and_is_looked_at_when_they_change(play):
+    """It can be another one at any time, so it is never settled."""
+    rule = lab.SMALL.rules[MAPS]
+    sources = [Reference(MAPS, "default", "source"), Reference(PODS, "default", "")]
+    computed_from = dataclasses.replace(rule, computed_from=lambda key: sources if key == MAP else [])
+
+    def scene(world):
+        source = world.put(world.upper, MAPS, lab.config_map("source"))
+        for name in ("settings", "source"):
+            world.put(world.upper, PODS, lab.pod(f"reads-{name}", "vn", config_map=name))
+        world.put(world.upper, MAPS, lab.config_map("settings"))
+        _, [action] = world.decide(MAP)
+        assert action == plan.Wait("waiting for ConfigMap default/source in low")
+        _, [made] = world.decide(world.view.clusters.key(ObjectRef(MAPS, source.key)))
+        world.put(world.lower, MAPS, made.obj)
+        _, [made] = world.decide(MAP)
+        world.put(world.lower, MAPS, made.obj)
+        assert world.decide(MAP)[1] == ()
+        assert world.decide(MAP)[0].in_sync == frozenset()
+        for resource in (MAPS, PODS):
+            assert world.waiting.keys(NamespaceScope("up", resource, "default")) == [MAP]
+
+    play(scene, mode=dataclasses.replace(lab.SMALL, rules={**lab.SMALL.rules, MAPS: computed_from}))
+
+
+def test_a_copy_stays_while_a_pod_below_reads_it_and_goes_with_the_pod(play):
+    def scene(world):
+        world.put(world.upper, MAPS, lab.config_map("settings"))
+        pod = world.put(world.upper, PODS, lab.pod("p", "vn", config_map="settings"))
+        world.put(world.lower, MAPS, world.decide(MAP)[1][0].obj)
+        made = world.decide(POD)[1][0].obj
+        world.upper.stores[MAPS].apply(watching.Deleted(world.upper.stores[MAPS].get(MAP_PLACE)))
+        [action] = world.decide(MAP)[1]
+        assert isinstance(action, plan.Delete), "the pod is not below yet, and waits"
+        world.put(world.lower, PODS, made)
+        assert world.decide(MAP)[1] == (plan.Wait("other objects in low still read it"),)
+        world.upper.stores[PODS].apply(watching.Deleted(pod))
+        world.view.placements.changed(ObjectRef(PODS, pod.key))
+        assert world.woken[-1] == MAP
+        [action] = world.decide(MAP)[1]
+        assert isinstance(action, plan.Delete)
+
+    play(scene, mode=reading(Missing.AWAITED))
+
+
+def test_a_name_that_a_stranger_has_is_waited_for(play):
+    def scene(world):
+        world.put(world.lower, MAPS, lab.config_map("settings"))
+        world.put(world.upper, PODS, lab.pod("p", "vn", config_map="settings"))
+        _, [action] = world.decide(POD)
+        assert action == plan.Wait("waiting for ConfigMap default/settings in low")
+        _, [action] = world.decide(MAP)
+        assert isinstance(action, plan.Conflict)
+
+    play(scene, mode=reading(Missing.KEPT_FREE))

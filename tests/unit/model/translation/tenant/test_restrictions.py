@@ -1,0 +1,150 @@
+"""What tenants' pods and Services may not do unless it is allowed; a refusal names field, value and remedy."""
+
+from typing import Any
+
+import pytest
+
+from hansa.kube import resources
+from hansa.model import keys
+from hansa.model.translation.tenant.tenant_settings import Allowance
+from tenants import a_link, a_pod, a_service, an_object, refusal
+
+ROLE = "node-role.kubernetes.io/control-plane"
+CONTAINER = "spec.containers[main]"
+SECURITY = f"{CONTAINER}.securityContext"
+
+
+def container(**fields: Any) -> dict[str, Any]:
+    return {"containers": [{"name": "main", "image": "main:1"} | fields]}
+
+
+def security(**fields: Any) -> dict[str, Any]:
+    return container(securityContext=fields)
+
+
+def term(operator: str) -> dict[str, Any]:
+    terms = [{"matchExpressions": [{"key": ROLE, "operator": operator}]}]
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    return {"affinity": {"nodeAffinity": required}}
+
+
+@pytest.mark.parametrize(
+    ("spec", "allowance", "field"),
+    [
+        ({"volumes": [{"name": "v", "hostPath": {"path": "/etc"}}]}, "hostPath", "spec.volumes[v].hostPath: /etc"),
+        ({"hostNetwork": True}, "hostNetwork", "spec.hostNetwork: true"),
+        ({"hostPID": True}, "hostPID", "spec.hostPID: true"),
+        ({"hostIPC": True}, "hostIPC", "spec.hostIPC: true"),
+        (container(ports=[{"hostPort": 80}]), "hostPorts", f"{CONTAINER}.ports.hostPort: 80"),
+        (security(privileged=True), "privileged", f"{SECURITY}.privileged: true"),
+        (security(procMount="Unmasked"), "privileged", f"{SECURITY}.procMount: Unmasked"),
+        (
+            security(capabilities={"add": ["CAP_SYS_ADMIN"]}),
+            "privileged",
+            f"{SECURITY}.capabilities.add: CAP_SYS_ADMIN",
+        ),
+        (security(windowsOptions={"hostProcess": True}), "privileged", f"{SECURITY}.windowsOptions.hostProcess: true"),
+        ({"nodeSelector": {ROLE: ""}}, "controlPlaneNodes", f"spec.nodeSelector: {ROLE}"),
+        (term("Exists"), "controlPlaneNodes", f"spec.affinity.nodeAffinity: {ROLE}"),
+        (
+            {"tolerations": [{"operator": "Exists"}]},
+            "controlPlaneNodes",
+            f"spec.tolerations[0]: tolerates {ROLE}:NoSchedule",
+        ),
+        (
+            {"tolerations": [{"key": "spot", "operator": "Exists"}, {"key": ROLE, "effect": "NoExecute"}]},
+            "controlPlaneNodes",
+            f"spec.tolerations[1]: tolerates {ROLE}:NoExecute",
+        ),
+        (
+            {"priorityClassName": "system-node-critical"},
+            "priorityClasses",
+            "spec.priorityClassName: system-node-critical (not a public PriorityClass of the super cluster)",
+        ),
+        (
+            {"imagePullSecrets": [{"name": "platform"}]},
+            "imagePullSecrets",
+            "spec.imagePullSecrets: platform (Secret shop/platform not found)",
+        ),
+    ],
+)
+def test_what_touches_more_than_the_tenants_own_is_refused_unless_it_is_allowed(
+    spec: dict[str, Any], allowance: str, field: str
+) -> None:
+    pod = a_pod(spec)
+    remedy = f"allow it with annotation tenancy.x-k8s.io/allow={allowance} on its VirtualCluster"
+    assert refusal(pod) == f"{field} is not allowed for tenant vc-sample-1; {remedy}"
+    assert refusal(pod, a_link(allowed=frozenset(Allowance) - {Allowance(allowance)})) == refusal(pod)
+    assert refusal(pod, a_link(allowed=frozenset({Allowance(allowance)}))) == ""
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {},
+        term("DoesNotExist"),
+        {"tolerations": [{"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"}]},
+        security(privileged=False, capabilities={"add": ["NET_BIND_SERVICE"], "drop": ["ALL"]}),
+        container(ports=[{"containerPort": 80}]),
+        {"volumes": [{"name": "v", "emptyDir": {}}], "hostNetwork": None},
+    ],
+)
+def test_what_any_pod_may_do_is_not_refused(spec: dict[str, Any]) -> None:
+    assert refusal(a_pod(spec)) == ""
+
+
+@pytest.mark.parametrize("kind", ["initContainers", "ephemeralContainers"])
+def test_every_sort_of_container_is_checked(kind: str) -> None:
+    bad = {kind: [{"name": "other", "securityContext": {"privileged": True}}]}
+    assert refusal(a_pod(bad)).startswith(f"spec.{kind}[other].securityContext.privileged: true is not allowed")
+
+
+def test_ports_of_a_pod_on_its_nodes_network_are_allowed_with_it() -> None:
+    pod = a_pod(container(ports=[{"hostPort": 80}]) | {"hostNetwork": True})
+    assert refusal(pod, a_link(allowed=frozenset({Allowance.HOST_NETWORK}))) == ""
+
+
+def test_a_priority_class_is_good_if_the_super_cluster_offers_it_whatever_the_tenant_says() -> None:
+    def a_class(label: str) -> Any:
+        return an_object("PriorityClass", "urgent", labels={keys.SUPER_PUBLIC: label})
+
+    pod = a_pod({"priorityClassName": "urgent"})
+    assert refusal(pod, a_link(below=[a_class("true")])) == ""
+    assert refusal(pod, a_link(below=[a_class("false")]))
+    assert refusal(pod, a_link(above=[a_class("true")])), "a tenant may label its own as it likes"
+
+
+def test_a_pull_secret_of_the_tenants_own_is_good() -> None:
+    pod = a_pod({"imagePullSecrets": [{"name": "mine"}]})
+    assert refusal(pod, a_link([an_object("Secret", "mine", "shop")])) == ""
+    assert refusal(pod, a_link([an_object("Secret", "mine", "elsewhere")]))
+
+
+def test_a_pod_may_name_a_node_that_the_tenant_sees() -> None:
+    pod = a_pod({"nodeName": "n1"})
+    assert refusal(pod, a_link([an_object("Node", "n1")])) == ""
+    assert refusal(pod).startswith("spec.nodeName: n1 is not allowed: Node n1 not found; remove spec.nodeName")
+
+
+def test_a_pod_that_was_bound_may_stay_while_its_node_is_not_seen() -> None:
+    assert refusal(a_pod({"nodeName": "n1"}, annotations={keys.LOWER_UID: "1"})) == ""
+
+
+def test_a_container_that_was_added_reads_only_what_is_the_tenants_below() -> None:
+    added = {"name": "look", "image": "i", "envFrom": [{"secretRef": {"name": "keys"}}]}
+    pod = a_pod({"ephemeralContainers": [added]})
+    assert "waiting for Secret shop/keys: not found in the super cluster" in refusal(pod, a_link())
+    assert refusal(pod, a_link(below=[an_object("Secret", "keys", "shop")])) == ""
+
+
+def test_a_pod_with_a_resource_claim_is_refused() -> None:
+    asked = a_pod({"resourceClaims": [{"name": "gpu", "resourceClaimName": "somebodys"}]})
+    assert refusal(asked, a_link()).startswith("spec.resourceClaims[gpu] is not supported")
+
+
+def test_a_service_may_not_take_addresses_of_others() -> None:
+    service = a_service("web", externalIPs=["192.0.2.1"])
+    assert refusal(service, resource=resources.SERVICES).startswith("spec.externalIPs: 192.0.2.1 is not allowed")
+    allowed = a_link(allowed=frozenset({Allowance.EXTERNAL_IPS}))
+    assert refusal(service, allowed, resources.SERVICES) == ""
+    assert refusal(a_service("web"), resource=resources.SERVICES) == ""

@@ -1,0 +1,28 @@
+"""One control plane is one tenant."""
+
+from hansa.kube.objects import NamespacedName, Object
+from hansa.tenancy.syncing.claims import Claims
+
+
+def vc(name, day):
+    metadata = {"name": name, "namespace": "default", "uid": name, "creationTimestamp": f"2026-01-{day:02}T00:00:00Z"}
+    return Object.of({"apiVersion": "tenancy.x-k8s.io/v1alpha1", "kind": "VirtualCluster", "metadata": metadata})
+
+
+OLD, NEW = vc("old", 1), vc("new", 2)
+
+
+def test_of_two_that_lead_to_the_same_control_plane_the_older_has_it_whoever_comes_first():
+    for first, second in ((OLD, NEW), (NEW, OLD)):
+        claims = Claims()
+        assert claims.claim("id", first) == first.key
+        assert claims.claim("id", second) == OLD.key
+        assert claims.claim("id", first) == OLD.key
+
+
+def test_who_goes_leaves_it_to_the_other_and_other_control_planes_are_no_matter():
+    claims = Claims()
+    claims.claim("id", OLD)
+    assert claims.claim("another", NEW) == NamespacedName("default", "new")
+    claims.forget(OLD.key)
+    assert claims.claim("id", NEW) == NEW.key
