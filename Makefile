@@ -7,7 +7,7 @@ T ?= $(ALL)
 TEST := GOGC=400 $(BIN)/pytest
 MINUTES ?= 10
 
-.PHONY: setup demo test unit check format lock bench soak clean
+.PHONY: setup demo test unit coverage check format lock bench soak clean
 
 setup: .venv/ready
 	@tools/system-packages
@@ -23,12 +23,15 @@ setup: .venv/ready
 demo: .venv/ready  ## real clusters: pods of one that run in others, tenants that share one, a pool of clusters
 	@PATH="$(CURDIR)/$(BIN):$$PATH" hansa demo
 
-test: setup  ## everything; T=path[::name] runs a part
+test: setup  ## everything, and failed tests again alone (see CONTRIBUTING.md); T=path[::name] runs a part
 	@$(BIN)/hansa local binaries helm >/dev/null
 	@$(TEST) --classify $(if $(filter-out $(ALL),$(T)),,-n 4) $(T)
 
 unit: .venv/ready  ## what needs no cluster
 	@$(BIN)/pytest -q tests/unit
+
+coverage: .venv/ready  ## lines and branches of src/hansa that unit tests run; a report without a threshold
+	@$(BIN)/pytest -q --cov --cov-report=term tests/unit
 
 check: .venv/ready  ## format, lint, types, layers
 	@$(BIN)/ruff format --check src tests tools
