@@ -1,1 +1,1 @@
-"""One API server on the wire, and the pure parts of its language. The only layer that opens connections to one."""
+"""The client of one API server, and pure parsers of its API types. The only layer that opens connections to one."""

@@ -1,4 +1,4 @@
-"""Certificates: an authority and what it signs. Pure: bytes in, bytes out; files are the caller's."""
+"""Creates certificate authorities and certificates. Pure: bytes in, bytes out; files are left to callers."""
 
 import ipaddress
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 LIFETIME = timedelta(days=3650)
-# Clocks of two machines differ a little: what was just signed must be valid everywhere.
+# Clocks of machines differ a little: a new certificate must be valid at once on all of them.
 BACKDATED = timedelta(minutes=5)
 
 
@@ -24,7 +24,7 @@ class KeyPair:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """Who a certificate is for; with names, it is a server's, otherwise a client's. Some servers are clients, too."""
+    """The subject of a certificate: a server if it has names, otherwise a client; `is_both` for a server and client."""
 
     common_name: str
     organizations: tuple[str, ...] = ()
@@ -70,7 +70,7 @@ def issue(ca: KeyPair, subject: Subject, now: datetime, *, lifetime: timedelta =
 
 
 def signing_pair() -> KeyPair:
-    """A bare key pair, as service account tokens are signed with."""
+    """A key pair without certificate, to sign service account tokens."""
     key = _new_key()
     public = key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
     return KeyPair(public, _key_pem(key))

@@ -1,10 +1,10 @@
 """The client of one API server: any resource, every verb, plain values in and out.
 
-Caches, retries after a conflict and everything else that needs a decision are left to callers.
+Used by everything that reads or writes objects. Caches and retries after a conflict are left to callers.
 """
 
 import contextlib
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -13,16 +13,16 @@ import msgspec
 from hansa.kube import decoding
 from hansa.kube.decoding import Page
 from hansa.kube.errors import Unreachable
-from hansa.kube.http.transport import Response
+from hansa.kube.http.limits import ListBudget, TooLarge
 from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
 from hansa.kube.server import Server
 
-PAGE = 500  # objects; what client-go asks for
+PAGE = 500  # objects; the page size of client-go
 
 
 class PatchType(StrEnum):
-    """How the server reads a patch; the value is its content type."""
+    """The type of a patch; the value is its content type."""
 
     MERGE = "application/merge-patch+json"
     JSON = "application/json-patch+json"
@@ -31,7 +31,7 @@ class PatchType(StrEnum):
 
 
 class Propagation(StrEnum):
-    """What happens to the objects that a deleted one owns."""
+    """The deletion of dependents, the objects that a deleted object owns."""
 
     BACKGROUND = "Background"
     FOREGROUND = "Foreground"
@@ -44,7 +44,7 @@ class Client(Server):
     async def get(self, resource: Resource, name: str, *, namespace: str = "", subresource: str = "") -> Object:
         """Read one object, or a subresource of it such as `scale`."""
         path = resource.path(name, namespace=namespace, subresource=subresource)
-        return self._object(await self.request("GET", path, doing=f"read {_named(resource, namespace, name)}"))
+        return await self._object("GET", path, doing=f"read {_named(resource, namespace, name)}")
 
     async def list(
         self,
@@ -70,48 +70,57 @@ class Client(Server):
                 "resourceVersion": version,
             },
         )
-        with _readable():
+        with _readable(f"list {_named(resource, namespace)}"):
             return decoding.parse_page(response.body, keep_managed_fields=self.keep_managed_fields)
 
     async def pages(
         self, resource: Resource, *, namespace: str = "", labels: str = "", fields: str = "", limit: int = PAGE
-    ) -> AsyncIterator[Page]:
-        """Read all objects, page by page, as they were at one moment."""
-        page = await self.list(resource, namespace=namespace, labels=labels, fields=fields, limit=limit)
-        yield page
-        while page.next:
-            page = await self.list(
-                resource, namespace=namespace, labels=labels, fields=fields, limit=limit, next=page.next
-            )
+    ) -> AsyncGenerator[Page, None]:
+        """Read all objects at one resourceVersion, page by page. A page that is too large is read in smaller ones."""
+        doing = f"list {_named(resource, namespace)}"
+        budget, token, tokens = ListBudget(self.limits, doing), "", set[int]()
+        while True:
+            budget.next_page()
+            try:
+                page = await self.list(
+                    resource, namespace=namespace, labels=labels, fields=fields, limit=limit, next=token
+                )
+            except TooLarge:
+                if limit == 1:
+                    raise
+                limit = (limit or 2 * PAGE) // 2
+                continue
+            budget.spend(len(page.items), page.size)
             yield page
+            if not (token := page.next):
+                return
+            if hash(token) in tokens:
+                raise Unreachable(f"cannot {doing}: the server repeats a continue token")
+            tokens.add(hash(token))
 
     async def create(
         self, resource: Resource, obj: Object, *, namespace: str = "", field_manager: str = "", dry_run: bool = False
     ) -> Object:
         """Create an object; in the namespace that it names, or in the given one."""
         namespace = namespace or obj.namespace
-        return self._object(
-            await self.request(
-                "POST",
-                resource.collection(namespace),
-                doing=f"create {_named(resource, namespace, obj.name or obj.metadata.generate_name)}",
-                query=_writing(field_manager, dry_run),
-                body=obj.to_json(),
-            )
+        return await self._object(
+            "POST",
+            resource.collection(namespace),
+            doing=f"create {_named(resource, namespace, obj.name or obj.metadata.generate_name)}",
+            query=_writing(field_manager, dry_run),
+            body=obj.to_json(),
         )
 
     async def update(
         self, resource: Resource, obj: Object, *, subresource: str = "", field_manager: str = "", dry_run: bool = False
     ) -> Object:
-        """Replace an object, or its `status`, if the server still has the version that we have."""
-        return self._object(
-            await self.request(
-                "PUT",
-                resource.path(obj.name, namespace=obj.namespace, subresource=subresource),
-                doing=f"update {_named(resource, obj.namespace, obj.name, subresource)}",
-                query=_writing(field_manager, dry_run),
-                body=obj.to_json(),
-            )
+        """Replace an object, or its `status`, if its resourceVersion is still that of the server."""
+        return await self._object(
+            "PUT",
+            resource.path(obj.name, namespace=obj.namespace, subresource=subresource),
+            doing=f"update {_named(resource, obj.namespace, obj.name, subresource)}",
+            query=_writing(field_manager, dry_run),
+            body=obj.to_json(),
         )
 
     async def patch(
@@ -128,15 +137,13 @@ class Client(Server):
         dry_run: bool = False,
     ) -> Object:
         """Change parts of an object. A `resourceVersion` in a merge patch makes it conditional."""
-        return self._object(
-            await self.request(
-                "PATCH",
-                resource.path(name, namespace=namespace, subresource=subresource),
-                doing=f"patch {_named(resource, namespace, name, subresource)}",
-                query=_writing(field_manager, dry_run) | ({"force": "true"} if force else {}),
-                body=patch if isinstance(patch, bytes) else msgspec.json.encode(patch),
-                content=patch_type,
-            )
+        return await self._object(
+            "PATCH",
+            resource.path(name, namespace=namespace, subresource=subresource),
+            doing=f"patch {_named(resource, namespace, name, subresource)}",
+            query=_writing(field_manager, dry_run) | ({"force": "true"} if force else {}),
+            body=patch if isinstance(patch, bytes) else msgspec.json.encode(patch),
+            content=patch_type,
         )
 
     async def apply(
@@ -149,7 +156,7 @@ class Client(Server):
         force: bool = False,
         dry_run: bool = False,
     ) -> Object:
-        """Server-side apply: make the object's fields so, and own them. `force` takes them from other managers."""
+        """Server-side apply: set the object's fields, and own them. `force` takes them from other managers."""
         return await self.patch(
             resource,
             obj.name,
@@ -172,15 +179,13 @@ class Client(Server):
         namespace: str = "",
         dry_run: bool = False,
     ) -> Object:
-        """Post to a subresource that does something: binding, eviction, token."""
-        return self._object(
-            await self.request(
-                "POST",
-                resource.path(name, namespace=namespace, subresource=subresource),
-                doing=f"post to {_named(resource, namespace, name, subresource)}",
-                query=_writing("", dry_run),
-                body=body.to_json(),
-            )
+        """Post to a subresource that is an action: binding, eviction, token."""
+        return await self._object(
+            "POST",
+            resource.path(name, namespace=namespace, subresource=subresource),
+            doing=f"post to {_named(resource, namespace, name, subresource)}",
+            query=_writing("", dry_run),
+            body=body.to_json(),
         )
 
     async def delete(
@@ -195,18 +200,17 @@ class Client(Server):
         propagation: Propagation | None = None,
         dry_run: bool = False,
     ) -> Object | None:
-        """Ask for an object's deletion, only if it has that uid and version; `grace` is in seconds.
+        """Delete an object, only if it has that uid and version; `grace` is in seconds.
 
-        The object as it leaves is returned where the server shows it: with finalizers it may stay for long.
+        Returns the object if the server does: one with finalizers still exists, with a deletionTimestamp.
         """
-        response = await self.request(
+        answer = await self._object(
             "DELETE",
             resource.path(name, namespace=namespace),
             doing=f"delete {_named(resource, namespace, name)}",
             query=_trying(dry_run),
             body=_delete_options(uid=uid, version=version, grace=grace, propagation=propagation),
         )
-        answer = self._object(response)
         return None if answer.kind == "Status" else answer
 
     async def delete_collection(
@@ -220,7 +224,7 @@ class Client(Server):
         propagation: Propagation | None = None,
         dry_run: bool = False,
     ) -> None:
-        """Ask for the deletion of all objects that the selectors match."""
+        """Delete all objects that match the selectors."""
         await self.request(
             "DELETE",
             resource.collection(namespace),
@@ -229,18 +233,28 @@ class Client(Server):
             body=_delete_options(grace=grace, propagation=propagation),
         )
 
-    def _object(self, response: Response) -> Object:
-        with _readable():
+    async def _object(
+        self,
+        method: str,
+        path: str,
+        *,
+        doing: str,
+        query: Mapping[str, str] | None = None,
+        body: bytes = b"",
+        content: str = "application/json",
+    ) -> Object:
+        response = await self.request(method, path, doing=doing, query=query, body=body, content=content)
+        with _readable(doing):
             return decoding.parse_object(response.body, keep_managed_fields=self.keep_managed_fields)
 
 
 @contextlib.contextmanager
-def _readable() -> Iterator[None]:
-    """A login page of a proxy comes with 200, too."""
+def _readable(doing: str) -> Iterator[None]:
+    """A login page of a proxy has status 200, too."""
     try:
         yield
     except msgspec.DecodeError as error:
-        raise Unreachable(f"the answer is not that of an API server: {error}") from None
+        raise Unreachable(f"cannot {doing}: the answer is not that of an API server ({error})") from None
 
 
 def _named(resource: Resource, namespace: str, name: str = "", subresource: str = "") -> str:
@@ -249,7 +263,7 @@ def _named(resource: Resource, namespace: str, name: str = "", subresource: str 
 
 
 def _writing(field_manager: str, dry_run: bool) -> dict[str, str]:
-    # Without a word about validation, a server looks for unknown fields, to warn of them: nobody here reads warnings.
+    # By default a server searches for unknown fields, to warn of them. Warnings are not read here.
     return {"fieldManager": field_manager, "fieldValidation": "Ignore"} | _trying(dry_run)
 
 

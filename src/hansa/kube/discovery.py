@@ -1,4 +1,4 @@
-"""What an API server offers: its resources with their verbs and subresources, and which version of each it prefers."""
+"""Discovery: the resources of an API server with their verbs and subresources, in its order of preference."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from hansa.kube.client import Client
 from hansa.kube.errors import Unreachable
 from hansa.kube.resource import Resource
 
-# Since 1.30 (1.26 as v2beta1) two requests tell all; servers that do not know the type answer with a plain list.
+# Aggregated discovery needs two requests (1.30, 1.26 as v2beta1); servers without it answer with a plain list.
 AGGREGATED = ",".join(
     f"application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList" for version in ("v2", "v2beta1")
 )
@@ -17,7 +17,7 @@ AGGREGATED = ",".join(
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A resource as a server offers it."""
+    """A resource that a server serves."""
 
     resource: Resource
     verbs: frozenset[str]
@@ -26,13 +26,13 @@ class Offer:
 
 
 class Catalog:
-    """All that a server offers, in its order of preference."""
+    """All resources of a server, in its order of preference."""
 
     def __init__(self, offers: Iterable[Offer]) -> None:
         self.offers = tuple(offers)
 
     def find(self, *, kind: str = "", plural: str = "", group: str | None = None, version: str = "") -> Offer | None:
-        """The preferred offer that has all that is given; `group=""` is the core group, None is any."""
+        """The first resource that matches all given values; `group=""` is the core group, None is any group."""
         return next(
             (
                 offer
@@ -110,7 +110,7 @@ class _PlainResources(msgspec.Struct, frozen=True):
 
 
 async def discover(client: Client) -> Catalog:
-    """Ask a server for all that it offers."""
+    """Discover all resources of a server."""
     offers: list[Offer] = []
     for path in ("/api", "/apis"):
         response = await client.request(
@@ -124,7 +124,7 @@ async def discover(client: Client) -> Catalog:
 
 
 async def discover_plainly(client: Client) -> Catalog:
-    """The same from a server without aggregated discovery: a request for each group and version."""
+    """The same for a server without aggregated discovery: one request per group and version."""
     response = await client.request("GET", "/apis", doing="discover resources")
     groups = msgspec.json.decode(response.body, type=_PlainGroups).groups
     versions = ["v1"]
@@ -141,7 +141,7 @@ async def _plain(client: Client, group_version: str) -> list[Offer]:
     except Unreachable as error:
         if not error.code:
             raise
-        return []  # an aggregated API server that is down takes only its own group with it
+        return []  # an aggregated API server that is down: only its own group is missing
     resources = msgspec.json.decode(response.body, type=_PlainResources).resources
     group, _, version = group_version.rpartition("/")
     return [

@@ -1,18 +1,18 @@
-"""What can go wrong with an API server, one class per reaction of the caller.
+"""Errors of requests to an API server, one class per reaction of the caller.
 
-The message is what we were doing plus the server's own sentence. Answers that are no failure are not here.
+The message is the failed action and the server's own message.
 
 ApiError
-├── Unreachable        no usable answer: no connection, too late, or 5xx   → keep what we know, try again
+├── Unreachable        no usable answer: no connection, too late, or 5xx   → keep the cache, retry
 ├── Throttled          429 after our own retries                           → wait `retry_after` seconds
-├── Conflict           409, somebody was faster                            → read again, decide again
-│   └── AlreadyExists  409, the name is taken                              → look whose it is
+├── Conflict           409, the object changed meanwhile                   → read again, decide again
+│   └── AlreadyExists  409, the name is taken                              → read the existing object
 ├── Gone               410, the version is no longer kept                  → list again
-├── NotFound           404                                                 → forget, decide again
-├── Denied             we may not                                          → tell which right is missing, try rarely
+├── NotFound           404                                                 → drop from the cache, decide again
+├── Denied             not allowed                                         → report the missing permission, retry rarely
 │   ├── Unauthorized   401, the credentials were refused
-│   ├── Forbidden      403, the credentials lack a right
-│   └── BadCredentials what we would present cannot be read
+│   ├── Forbidden      403, the credentials lack a permission
+│   └── BadCredentials the credentials cannot be read
 └── Invalid            400, 422 and other 4xx                              → no retry until the object changes
 """
 
@@ -22,11 +22,11 @@ import msgspec
 
 from hansa.runtime.errors import HansaError
 
-LONGEST_SENTENCE = 2000  # characters of a server's message that a person still reads
+LONGEST_SENTENCE = 2000  # characters of a server's message; longer ones are cut
 
 
 class Cause(msgspec.Struct, frozen=True, gc=False):
-    """One field's part in a refusal, as the server tells it."""
+    """A cause in the details of a Status: a field and why it was refused."""
 
     reason: str = ""
     message: str = ""
@@ -41,7 +41,7 @@ class Details(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Status(msgspec.Struct, frozen=True):
-    """The API server's answer when it is not the object that was asked for."""
+    """A Status of the API server, its answer to a request that failed."""
 
     code: int = 0
     reason: str = ""
@@ -64,13 +64,13 @@ class Unreachable(ApiError):
 
 
 class Throttled(ApiError):
-    """The server asked us to come back later."""
+    """The server throttles requests; retry after `retry_after` seconds."""
 
     retry_after: float = 1.0
 
 
 class Conflict(ApiError):
-    """Somebody else changed the object first."""
+    """The object was changed by another client meanwhile."""
 
 
 class AlreadyExists(Conflict):
@@ -78,15 +78,15 @@ class AlreadyExists(Conflict):
 
 
 class Gone(ApiError):
-    """The asked-for version is no longer kept (or not known) by the server: list again."""
+    """The server does not have the requested resourceVersion, or not any more: list again."""
 
 
 class NotFound(ApiError):
-    """There is no such object or path."""
+    """The object or the path does not exist."""
 
 
 class Denied(ApiError):
-    """We may not do this."""
+    """The request is not allowed."""
 
 
 class Unauthorized(Denied):
@@ -94,15 +94,15 @@ class Unauthorized(Denied):
 
 
 class Forbidden(Denied):
-    """The credentials lack a right."""
+    """The credentials lack a permission."""
 
 
 class BadCredentials(Denied):
-    """The credentials cannot be read, so there is nothing to present."""
+    """The credentials cannot be read, so no request was sent."""
 
 
 class Invalid(ApiError):
-    """The request is wrong and stays wrong: our bug or the user's."""
+    """The request is invalid, so that a retry would fail too: our bug or the user's."""
 
 
 _BY_CODE: dict[int, type[ApiError]] = {
@@ -117,7 +117,7 @@ _STATUS = msgspec.json.Decoder(Status)
 
 
 def parse_status(code: int, body: bytes) -> Status:
-    """The Status in an answer's body; proxies and old paths answer in plain text, which then is the message."""
+    """The Status in a response body. Proxies and old paths answer in plain text, which becomes the message."""
     try:
         status = _STATUS.decode(body)
     except msgspec.DecodeError:
@@ -126,9 +126,9 @@ def parse_status(code: int, body: bytes) -> Status:
 
 
 def from_status(status: Status, doing: str) -> ApiError:
-    """The error for a refusal; `doing` completes "cannot …"."""
+    """The error for a Status; `doing` completes "cannot …"."""
     details = status.details or Details()
-    sentence = (status.message or status.reason or "no explanation was given")[:LONGEST_SENTENCE]
+    sentence = (status.message or status.reason or "no message")[:LONGEST_SENTENCE]
     error = _class_of(status, details)(
         f"cannot {doing}: {sentence} ({status.code})", code=status.code, reason=status.reason, causes=details.causes
     )
@@ -140,7 +140,7 @@ def from_status(status: Status, doing: str) -> ApiError:
 def _class_of(status: Status, details: Details) -> type[ApiError]:
     if status.reason == "AlreadyExists":
         return AlreadyExists
-    # A version from the future: etcd was restored from a backup. What we know is worth nothing now, so list again.
+    # A version that is newer than the server's: etcd was restored from a backup. The cache is invalid, so list again.
     if any(cause.reason == "ResourceVersionTooLarge" for cause in details.causes):
         return Gone
     return _BY_CODE.get(status.code) or (Unreachable if status.code >= 500 else Invalid)

@@ -1,4 +1,4 @@
-"""Logs of containers, as bytes or lines. A followed log may be silent for long; TCP keep-alive notices a dead peer."""
+"""Reads container logs, as bytes or lines. A followed log has no read deadline; TCP keep-alive detects a dead peer."""
 
 import contextlib
 from collections.abc import AsyncGenerator

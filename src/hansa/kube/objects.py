@@ -1,7 +1,7 @@
-"""A Kubernetes object as an immutable value: typed metadata, everything else kept as raw JSON and decoded when asked.
+"""A Kubernetes object as an immutable value: typed metadata; other fields are raw JSON, decoded on access.
 
-Most readers look at metadata only; raw bytes are small, cost the garbage collector nothing and compare fast.
-What a kind's spec means is left to others; fields that nobody here knows survive a round trip.
+Most readers need metadata only; raw bytes are small, free for the garbage collector, and fast to compare.
+Unknown fields are kept. The meaning of specs is left to callers.
 """
 
 import datetime
@@ -16,11 +16,11 @@ from msgspec import UNSET, Raw, UnsetType
 from hansa.kube.errors import Invalid
 
 T = TypeVar("T")
-SHORT = 512  # characters of a label or an annotation that may well be found on many objects
+SHORT = 512  # characters; shorter labels and annotations are often equal on many objects and are shared
 
 
 class NamespacedName(NamedTuple):
-    """What names an object among those of its resource; the namespace of a cluster-wide one is empty."""
+    """Namespace and name of an object; the namespace of a cluster-scoped one is empty."""
 
     namespace: str
     name: str
@@ -43,7 +43,7 @@ class OwnerReference(
 
 
 class Metadata(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True, forbid_unknown_fields=True):
-    """`metadata`, typed. Fields that it does not know are kept by the Object."""
+    """Typed `metadata`. Unknown fields are kept by the Object."""
 
     name: str = ""
     generate_name: str = ""
@@ -64,10 +64,10 @@ class Metadata(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defau
         # Annotations can hold a whole Secret (kubectl's last-applied-configuration), and reprs end up in logs.
         return f"Metadata({NamespacedName(self.namespace, self.name)} @{self.resource_version})"
 
-    def settle(self, *, keep_managed_fields: bool) -> None:
-        """The last step of reading: drop the managedFields, or copy them, since a view keeps the whole answer alive.
+    def compact(self, *, keep_managed_fields: bool) -> None:
+        """The last step of parsing: drop managedFields, or copy them, since a view would keep the whole response alive.
 
-        Labels and annotations say the same of many objects: each such text is once in memory.
+        Equal values of labels and annotations of many objects are kept once in memory.
         """
         managed = self.managed_fields
         if not isinstance(managed, UnsetType):
@@ -75,7 +75,7 @@ class Metadata(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defau
         for table in (self._labels or {}, self._annotations or {}):
             for name, value in table.items():
                 if len(value) <= SHORT:
-                    table[name] = _once(value)
+                    table[name] = _interned(value)
 
     @property
     def labels(self) -> Mapping[str, str]:
@@ -89,12 +89,12 @@ class Metadata(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defau
 
 
 class Object(msgspec.Struct, frozen=True, gc=False):
-    """Any Kubernetes object. Make one with `parse` or `of`; change one with `with_fields` and `with_metadata`."""
+    """Any Kubernetes object. Created with `parse` or `of`; `with_fields` and `with_metadata` return changed copies."""
 
     api_version: str
     kind: str
     metadata: Metadata
-    # Every other top-level field, as JSON. Most objects have these two at most, for which a dict would be too big.
+    # Every other top-level field, as JSON. Most objects have at most these two, for which a dict would be too large.
     _spec: bytes = b""
     _status: bytes = b""
     _others: dict[str, bytes] | None = None
@@ -105,20 +105,20 @@ class Object(msgspec.Struct, frozen=True, gc=False):
 
     @classmethod
     def parse(cls, data: bytes | str, *, keep_managed_fields: bool = False) -> Self:
-        """Read JSON."""
+        """Parse JSON."""
         return cls.build(_FIELDS.decode(data), keep_managed_fields=keep_managed_fields)
 
     @classmethod
     def of(cls, value: Mapping[str, Any]) -> Self:
-        """Take an object in its plain form, as from YAML."""
+        """An object from a plain mapping, as from YAML."""
         try:
             return cls.parse(msgspec.json.encode(value), keep_managed_fields=True)
         except (msgspec.DecodeError, TypeError) as error:
-            raise Invalid(f"this is not a Kubernetes object: {error}") from None
+            raise Invalid(f"not a Kubernetes object: {error}") from None
 
     @classmethod
     def build(cls, fields: dict[str, Raw], *, keep_managed_fields: bool) -> Self:
-        """Take ownership of freshly decoded fields; they are copied, since a view would keep the whole answer alive."""
+        """An object from decoded fields; they are copied, since a view would keep the whole response alive."""
         metadata, unknown = _metadata(fields.pop("metadata", _EMPTY), keep_managed_fields=keep_managed_fields)
         api_version = _text(bytes(fields.pop("apiVersion", _NO_TEXT)))
         kind = _text(bytes(fields.pop("kind", _NO_TEXT)))
@@ -132,7 +132,7 @@ class Object(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def namespace(self) -> str:
-        """The namespace; empty for a cluster-wide object."""
+        """The namespace; empty for a cluster-scoped object."""
         return self.metadata.namespace
 
     @property
@@ -157,8 +157,8 @@ class Object(msgspec.Struct, frozen=True, gc=False):
         return self.metadata.annotations
 
     @property
-    def is_leaving(self) -> bool:
-        """Deletion was asked for and waits for finalizers or a grace period."""
+    def is_deleting(self) -> bool:
+        """Whether the object is being deleted (it has a deletionTimestamp)."""
         return self.metadata.deletion_timestamp is not None
 
     @property
@@ -185,16 +185,16 @@ class Object(msgspec.Struct, frozen=True, gc=False):
         return msgspec.json.decode(raw) if raw else default
 
     def decode(self, field: str, into: type[T]) -> T:
-        """A top-level field as a type of the caller, such as a msgspec Struct of the few parts that it needs."""
+        """A top-level field decoded into a type, such as a msgspec Struct of the few fields that a caller needs."""
         return msgspec.json.decode(self.raw(field) or b"{}", type=into)
 
     def with_fields(self, **fields: Any) -> Self:
-        """The same with some top-level fields replaced; None takes a field away."""
+        """A copy with some top-level fields replaced; None removes a field."""
         wanted = {name: b"" if value is None else msgspec.json.encode(value) for name, value in fields.items()}
         return msgspec.structs.replace(self, **_parts(self._content | wanted))
 
     def with_metadata(self, **fields: Any) -> Self:
-        """The same with some metadata replaced, by Metadata's names (labels, resource_version, owner_references, …)."""
+        """A copy with some metadata replaced, by Metadata's names (labels, resource_version, owner_references, …)."""
         for name, table in (("labels", "_labels"), ("annotations", "_annotations")):
             if name in fields:
                 fields[table] = dict(fields.pop(name) or {}) or None
@@ -208,7 +208,7 @@ class Object(msgspec.Struct, frozen=True, gc=False):
         return msgspec.structs.replace(self, metadata=metadata, _unknown=unknown)
 
     def to_json(self) -> bytes:
-        """The object as the API server takes it."""
+        """The object as JSON."""
         metadata: Any = self.metadata
         if self._unknown:
             metadata = _FIELDS.decode(msgspec.json.encode(metadata)) | self._unknown
@@ -217,7 +217,7 @@ class Object(msgspec.Struct, frozen=True, gc=False):
         return msgspec.json.encode({k: v for k, v in head.items() if v} | {"metadata": metadata} | content)
 
     def to_dict(self) -> dict[str, Any]:
-        """The object in its plain form: a fresh copy that may be changed."""
+        """The object as a new dict, which the caller may change."""
         decoded: dict[str, Any] = msgspec.json.decode(self.to_json())
         return decoded
 
@@ -228,7 +228,7 @@ class Object(msgspec.Struct, frozen=True, gc=False):
 
 
 def _parts(content: dict[str, bytes]) -> dict[str, Any]:
-    """Top-level fields as an Object keeps them."""
+    """Top-level fields as fields of an Object."""
     others = {name: raw for name, raw in content.items() if raw and name not in ("spec", "status")}
     return {"_spec": content.get("spec", b""), "_status": content.get("status", b""), "_others": others or None}
 
@@ -245,12 +245,12 @@ def _metadata(raw: Raw, *, keep_managed_fields: bool) -> tuple[Metadata, dict[st
         metadata = _METADATA.decode(raw)
     except msgspec.ValidationError:
         metadata, unknown = _unusual_metadata(raw)
-    metadata.settle(keep_managed_fields=keep_managed_fields)
+    metadata.compact(keep_managed_fields=keep_managed_fields)
     return metadata, unknown or None
 
 
 def _unusual_metadata(raw: Raw) -> tuple[Metadata, dict[str, Raw]]:
-    """The slow way, for metadata with nulls or with fields that came after this program."""
+    """The slow path, for metadata with nulls or with unknown fields of newer servers."""
     fields = _FIELDS.decode(raw)
     unknown = {name: fields.pop(name).copy() for name in fields.keys() - _KNOWN_METADATA}
     known: dict[str, Any] = {name: value for name, value in fields.items() if bytes(value) != b"null"}
@@ -267,12 +267,12 @@ _KNOWN_REFERENCE = frozenset(OwnerReference.__struct_encode_fields__)
 
 
 @functools.lru_cache(maxsize=4096)
-def _once(text: str) -> str:
-    """The same text as last time, so that the copy can go."""
+def _interned(text: str) -> str:
+    """One shared instance of equal texts."""
     return text
 
 
 @functools.lru_cache(maxsize=512)
 def _text(raw: bytes) -> str:
-    """The few apiVersions and kinds of millions of objects, each once in memory."""
+    """Decodes apiVersion and kind; one shared instance of equal texts."""
     return msgspec.json.decode(raw, type=str)

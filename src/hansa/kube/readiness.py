@@ -1,6 +1,6 @@
 """Waits, by watching, until objects of an API server exist and are ready.
 
-Used when a control plane has just started. What makes an object ready is for callers to say.
+Used when a control plane has just started. Callers define when an object is ready.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""A kind of object as the API server's paths know it: group, version, plural. Any resource, built in or not."""
+"""A resource of the API: group, version, plural and scope, and the URL paths of its objects, built-in or custom."""
 
 from dataclasses import dataclass, field
 from urllib.parse import quote
@@ -35,21 +35,21 @@ class Resource:
         if not namespace:
             return f"{self.root}/{self.plural}"
         if not self.namespaced:
-            raise ValueError(f"{self} live in no namespace, but {namespace} was given")
+            raise ValueError(f"{self} is cluster-scoped, but namespace {namespace} was given")
         return f"{self.root}/namespaces/{_segment(namespace)}/{self.plural}"
 
     def path(self, name: str, *, namespace: str = "", subresource: str = "") -> str:
         """The path of one object, or of a subresource of it."""
         if not name:
-            raise ValueError(f"a name is needed for one of {self}")
+            raise ValueError(f"{self}: the name is empty")
         if self.namespaced and not namespace:
-            raise ValueError(f"{self} live in namespaces, but none was given for {name}")
+            raise ValueError(f"{self} is namespaced, but no namespace was given for {name}")
         path = f"{self.collection(namespace)}/{_segment(name)}"
         return f"{path}/{subresource}" if subresource else path
 
 
 def _segment(name: str) -> str:
-    # A name with a slash or a dot-dot would reach another path than the one it seems to.
+    # A name with a slash or ".." would address another object.
     if name in (".", "..") or "/" in name:
-        raise ValueError(f"{name!r} cannot be a part of a path")
+        raise ValueError(f"{name!r} is not a valid path segment")
     return quote(name, safe="")

@@ -1,4 +1,4 @@
-"""The well-known resources, by name. Others are written as `Resource(group, version, plural)` or found by discovery."""
+"""The built-in resources that are used here. Others are `Resource(group, version, plural)` or found by discovery."""
 
 from hansa.kube.resource import Resource
 

@@ -1,6 +1,6 @@
 """One API server: any request, stream or upgraded connection, with credentials, a deadline and a user agent on each.
 
-It bounds requests in flight and honours the server's own limits; there is no rate limit of our own.
+The base of the client. It bounds requests in flight and honours Retry-After; it has no rate limit of its own.
 """
 
 import asyncio
@@ -10,16 +10,23 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from hansa.kube import errors
+from hansa.kube import decoding, errors
 from hansa.kube.credentials import Credentials
 from hansa.kube.http import transport
+from hansa.kube.http.limits import Limits
 from hansa.kube.http.transport import Request, Response, Stream, Transport
 from hansa.kube.http.tunnel import Tunnel
 from hansa.runtime.clock import Clock, SystemClock
 
-DEADLINE = 30.0  # seconds for a request with all its waits; the API server gives up on most requests after 60
+DEADLINE = 30.0  # seconds for a request with all its retries; the API server ends most requests after 60
 IN_FLIGHT = 64  # requests per API server; it serves 400 reads and 200 writes at a time by default, to all clients
-OURS = frozenset({"host", "user-agent", "authorization", "content-length", "transfer-encoding"})  # never a caller's
+OURS = frozenset(
+    {"host", "user-agent", "authorization", "content-length", "transfer-encoding"}
+)  # not taken from a caller
+
+
+class _Version(msgspec.Struct, frozen=True, rename="camel"):
+    git_version: str
 
 
 class Server:
@@ -33,14 +40,16 @@ class Server:
         in_flight: int = IN_FLIGHT,
         deadline: float = DEADLINE,
         keep_managed_fields: bool = False,
+        limits: Limits | None = None,
         clock: Clock | None = None,
     ) -> None:
         self.credentials = credentials
+        self.limits = limits or Limits()
         self.user_agent = user_agent
         self.keep_managed_fields = keep_managed_fields
         self._deadline = deadline
         self._clock = clock or SystemClock()
-        self._http = transport.Http()
+        self._http = transport.Http(self.limits)
         self._send = self._wrapped(transport.bounded(self._http, in_flight))
         self._stream = self._wrapped(self._http)
 
@@ -60,7 +69,10 @@ class Server:
     async def version(self) -> str:
         """The server's version, such as v1.35.8."""
         response = await self.request("GET", "/version", doing="read the server's version")
-        return str(msgspec.json.decode(response.body)["gitVersion"])
+        try:
+            return decoding.parse(response.body, _Version).git_version
+        except msgspec.DecodeError as error:
+            raise errors.Unreachable(f"cannot read the server's version: {error}") from None
 
     async def request(
         self,
@@ -82,10 +94,10 @@ class Server:
     async def open(
         self, path: str, *, doing: str = "", query: Mapping[str, str] | None = None, accept: str = "*/*"
     ) -> Stream:
-        """A GET whose answer goes on: a watch, a log. The deadline is for its beginning; close it at the end."""
+        """A GET with a streamed answer: a watch, a log. The deadline is for its head; close it at the end."""
         request = self._request("GET", path, query, doing=doing, headers=[("Accept", accept)], is_stream=True)
         response = await self._answer(request, self._stream, self._deadline)
-        assert response.stream is not None  # an accepted stream has one
+        assert response.stream is not None  # the transport answers so to a stream that is not refused
         return response.stream
 
     async def tunnel(
@@ -97,11 +109,14 @@ class Server:
         doing: str = "",
         query: Mapping[str, str] | None = None,
     ) -> Tunnel:
-        """An upgraded connection (exec, attach, port-forward) as the headers ask for it, SPDY or WebSocket."""
+        """An upgraded connection (exec, attach, port-forward) as the headers request it, SPDY or WebSocket."""
         asked = [(name, value) for name, value in headers if name.lower() not in OURS]
         request = self._request(method, path, query, doing=doing, headers=asked, is_stream=True)
         response = await self._answer(request, self._stream, self._deadline)
-        assert response.tunnel is not None
+        if response.tunnel is None:
+            if response.stream is not None:
+                response.stream.close()
+            raise errors.Unreachable(f"cannot {request.doing}: the server answered {response.status}, not an upgrade")
         return response.tunnel
 
     def _wrapped(self, inner: Transport) -> Transport:
@@ -141,7 +156,7 @@ class Server:
 
     async def _refusal(self, response: Response, doing: str) -> errors.ApiError:
         access = await self.credentials.access()
-        status = errors.parse_status(response.status, response.body)
+        status = decoding.parse_status(response.status, response.body)
         if status.code == 401:
             reason = access.refusal(self._clock.wall())
             status = msgspec.structs.replace(status, message=f"{status.message or 'Unauthorized'}: {reason}")

@@ -1,16 +1,16 @@
-"""Watching a resource for ever: a full state, then every change to it, over any number of broken connections.
+"""Watches a resource: a full list, then every change to it, over any number of broken connections.
 
-What comes is a stream of values, trouble included; keeping a cache of them is left to others.
+Used by informers. It yields a stream of values, failures included; keeping a cache of them is left to the informer.
 
-    Restarted                a full list follows: what the listener knows may be out of date
+    Restarted                a full list follows: the cache may be out of date
     Added …                  its objects
-    Synced(version)          the list is complete: what was not in it since Restarted is gone
+    Synced(version)          the list is complete: objects that are not in it since Restarted do not exist any more
     Added, Modified, Deleted changes, in the server's order
-    Bookmark(version)        nothing else happened up to this version
-    Interrupted(error)       no news for now; what is known stays known, and the watch goes on by itself
+    Bookmark(version)        there was no other change up to this version
+    Interrupted(error)       the watch is broken; the cache stays valid, and the watch retries by itself
 
-A broken connection goes on from the last version, without Restarted. After a compaction or a long break comes
-Restarted again, so a listener that drops at Synced what was not listed sees exactly the differences, with deletions.
+A broken watch resumes from the last version, without Restarted. After a compaction or a long break Restarted is yielded
+again, so a cache that drops at Synced what was not listed sees exactly the differences, with deletions.
 """
 
 import asyncio
@@ -24,6 +24,7 @@ import msgspec
 from hansa.kube import decoding, errors
 from hansa.kube.client import Client
 from hansa.kube.errors import ApiError
+from hansa.kube.http.limits import ListBudget
 from hansa.kube.http.lines import Lines
 from hansa.kube.http.transport import Stream
 from hansa.kube.objects import Object
@@ -39,7 +40,7 @@ class Restarted(msgspec.Struct, frozen=True, gc=False):
 
 
 class Added(msgspec.Struct, frozen=True, gc=False):
-    """An object is there: a new one, or one of the full list."""
+    """An object was created, or is in the full list."""
 
     obj: Object
 
@@ -51,7 +52,7 @@ class Modified(msgspec.Struct, frozen=True, gc=False):
 
 
 class Deleted(msgspec.Struct, frozen=True, gc=False):
-    """An object is gone, or no longer matches the selectors; it is shown in its last state."""
+    """An object was deleted, or no longer matches the selectors; this is its last state."""
 
     obj: Object
 
@@ -63,13 +64,13 @@ class Synced(msgspec.Struct, frozen=True, gc=False):
 
 
 class Bookmark(msgspec.Struct, frozen=True, gc=False):
-    """All up to this version has been told."""
+    """All changes up to this version were yielded."""
 
     version: str
 
 
 class Interrupted(msgspec.Struct, frozen=True):
-    """The watch is broken and is tried again in `retry_in` seconds."""
+    """The watch is broken; it is retried in `retry_in` seconds."""
 
     error: ApiError
     retry_in: float
@@ -80,12 +81,12 @@ Change = Restarted | Added | Modified | Deleted | Synced | Bookmark | Interrupte
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long a watch waits for what; all in seconds."""
+    """The timeouts of a watch, in seconds."""
 
     idle: float = 90.0  # without a byte; the server sends a bookmark about every minute, so more is a dead connection
-    life: float = 600.0  # at most, then we come back: so that load spreads anew over the API servers behind an address
+    life: float = 600.0  # of one connection at most, so that load is spread anew over the API servers of an address
     shortest: float = 1.0  # a watch that ends sooner, without an event, counts as a failure
-    memory: float = 120.0  # after a longer break all is listed anew: a quiet watch could not tell that it goes on
+    memory: float = 120.0  # after a longer break all is listed anew: a watch without events does not show that it works
     backoff: Backoff = field(default=Backoff(first=0.5, factor=2.0, most=10.0, jitter=0.2))
 
 
@@ -100,7 +101,7 @@ async def watch(
     clock: Clock | None = None,
     random: randomness.Random | None = None,
 ) -> AsyncGenerator[Change, None]:
-    """All that happens to the objects that the selectors match. It never ends: close it when it is no longer wanted."""
+    """All changes to the objects that match the selectors. It never ends; the caller closes it."""
     clock = clock or SystemClock()
     watcher = _Watcher(
         client,
@@ -148,60 +149,63 @@ class _Watcher:
         self._clock = clock
         self._random = random
         self._doing = f"watch {resource}" + (f" in {namespace}" if namespace else "")
-        self._version = ""  # up to which all has been told; empty: a full list is needed
-        self._streams_lists = True  # until the server says that it doesn't
+        self._version = ""  # up to which all changes were yielded; empty: a full list is needed
+        self._streams_lists = True  # until the server refuses to stream a list
         self._failures = 0
         self._broken_since: float | None = None
 
     async def connection(self) -> AsyncGenerator[Iterable[Change], None]:
-        """What one connection brings, a full list first if one is needed. Ends with the connection."""
+        """The changes of one connection, a full list first if one is needed. Ends with the connection."""
         if self._broken_since is not None and self._clock.now() - self._broken_since > self._patience.memory:
             self._version = ""
         if not self._version:
             yield (Restarted(),)
             if not self._streams_lists:
-                next_page = ""
-                while page := await self._page(next_page):
-                    yield map(Added, page.items)
-                    if not (next_page := page.next):
-                        break
-                self._version = page.version
-                yield (Synced(page.version),)
-        started, told = self._clock.now(), 0
+                version = ""
+                async with contextlib.aclosing(self._pages()) as pages:
+                    async for page in pages:
+                        version = page.version
+                        yield map(Added, page.items)
+                self._version = version
+                yield (Synced(version),)
+        started, count = self._clock.now(), 0
+        budget = ListBudget(self._client.limits, self._doing)
         stream = await self._open()
         try:
-            lines = Lines(stream)
+            lines = Lines(stream, doing=self._doing, limit=self._client.limits.line)
             while batch := await self._batch(lines):
-                told += len(batch)
+                count += len(batch)
                 self._failures, self._broken_since = 0, None
+                if not self._version:
+                    budget.spend(len(batch), sum(map(len, batch)))
                 yield map(self._change, batch)
         finally:
             stream.close()
-        # The end of a watch is normal, but one that ends at once, again and again, would be a busy loop.
-        if not self._version or (not told and self._clock.now() - started < self._patience.shortest):
+        # The server ends each watch at some time, but a retry of one that ends at once would be a busy loop.
+        if not self._version or (not count and self._clock.now() - started < self._patience.shortest):
             raise errors.Unreachable(f"cannot {self._doing}: the server ended the watch at once")
 
     def delay_after(self, error: ApiError) -> float:
-        """Seconds to wait after a failure; also learns from it where to go on."""
+        """Seconds to wait after a failure, which also decides where the watch resumes."""
         self._failures += 1
         if self._broken_since is None:
             self._broken_since = self._clock.now()
         match error:
             case errors.Invalid() if not self._version and self._streams_lists:
-                self._streams_lists = False  # an older server; if the selectors are wrong, the list will say so
+                self._streams_lists = False  # an older server; invalid selectors fail the list as well
                 return 0.0
             case errors.Gone():
                 self._version = ""
-                return self._patience.backoff.delay(self._failures - 1, self._random)  # the first is nobody's fault
+                return self._patience.backoff.delay(
+                    self._failures - 1, self._random
+                )  # the first is a compaction, and normal
             case errors.NotFound():
-                self._version = ""  # the resource itself is gone; should it come back, nothing of it is the same
+                self._version = ""  # the resource itself was removed; if it is created again, versions start anew
         delay = self._patience.backoff.delay(self._failures, self._random)
         return max(delay, error.retry_after) if isinstance(error, errors.Throttled) else delay
 
-    async def _page(self, next_page: str) -> decoding.Page:
-        return await self._client.list(
-            self._resource, namespace=self._namespace, labels=self._labels, fields=self._fields, next=next_page
-        )
+    def _pages(self) -> AsyncGenerator[decoding.Page, None]:
+        return self._client.pages(self._resource, namespace=self._namespace, labels=self._labels, fields=self._fields)
 
     async def _open(self) -> Stream:
         life = self._patience.life * self._random.uniform(0.5, 1.0)
@@ -223,17 +227,19 @@ class _Watcher:
             async with asyncio.timeout(self._patience.idle):
                 return await lines.batch()
         except TimeoutError:
-            silence = f"nothing was heard for {self._patience.idle:g} s, not even a bookmark"
+            silence = f"no event and no bookmark was received for {self._patience.idle:g} s"
             raise errors.Unreachable(f"cannot {self._doing}: {silence}") from None
 
     def _change(self, line: bytes) -> Change:
         try:
             kind, obj = decoding.parse_event(line, keep_managed_fields=self._client.keep_managed_fields)
         except msgspec.DecodeError as error:
-            raise errors.Unreachable(f"cannot {self._doing}: the server sent something unreadable ({error})") from None
+            raise errors.Unreachable(f"cannot {self._doing}: an event cannot be decoded ({error})") from None
         if isinstance(obj, errors.Status):
             raise errors.from_status(obj, self._doing)
         version = obj.metadata.resource_version
+        if kind not in _EVENT_TYPES:
+            raise errors.Unreachable(f"cannot {self._doing}: the server sent an event of an unknown type")
         if kind == "BOOKMARK":
             is_synced, self._version = bool(self._version), version
             return Bookmark(version) if is_synced else Synced(version)
@@ -243,3 +249,4 @@ class _Watcher:
 
 
 _CHANGES: dict[str, type[Added | Modified | Deleted]] = {"ADDED": Added, "MODIFIED": Modified, "DELETED": Deleted}
+_EVENT_TYPES = frozenset({*_CHANGES, "BOOKMARK"})

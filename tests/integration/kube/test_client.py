@@ -116,7 +116,7 @@ async def test_a_deletion_that_waits_for_a_finalizer_shows_the_leaving_object(cl
     await client.create(CONFIG_MAPS, held)
     leaving = await client.delete(CONFIG_MAPS, "a", namespace=namespace, propagation=Propagation.BACKGROUND)
     assert leaving is not None
-    assert leaving.is_leaving
+    assert leaving.is_deleting
     await client.patch(CONFIG_MAPS, "a", {"metadata": {"finalizers": None}}, namespace=namespace)
 
 

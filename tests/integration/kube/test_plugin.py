@@ -113,7 +113,7 @@ async def test_a_plugin_gets_its_arguments_variables_and_the_cluster_but_no_term
     [
         ("#!/bin/sh\necho hush\necho first >&2\necho no network >&2\nexit 3", {}, "ended with exit code 3: no network"),
         ("#!/bin/sh\necho hush", {}, "printed something that is not an ExecCredential"),
-        ("#!/bin/sh\necho '{}'", {}, f"but {V1} ExecCredential was asked for"),
+        ("#!/bin/sh\necho '{}'", {}, f"but {V1} ExecCredential was requested"),
         (f'#!/bin/sh\necho \'{{"apiVersion":"{V1}","kind":"ExecCredential"}}\'', {}, "printed neither a token nor"),
         ("#!/bin/sh\nsleep 1000", {"deadline": 0.2}, "did not end within 0.2 s"),
         (
@@ -121,7 +121,7 @@ async def test_a_plugin_gets_its_arguments_variables_and_the_cluster_but_no_term
             {"command": "/absent/plugin", "installHint": "get it"},
             "cannot be started: No such file or directory; get it",
         ),
-        ("#!/bin/sh", {"interactiveMode": "Always"}, "wants a terminal"),
+        ("#!/bin/sh", {"interactiveMode": "Always"}, "needs a terminal"),
     ],
 )
 async def test_a_plugin_that_fails_is_told_by_file_and_field(

@@ -188,7 +188,7 @@ async def test_a_frozen_connection_is_noticed_within_the_set_time(
         proxy.freeze()
         await client.create(CONFIG_MAPS, config_map("a", namespace))
         await listener.until(lambda: bool(listener.interruptions), within=HASTY.idle + 1)
-        assert "nothing was heard for 2 s" in str(listener.interruptions[0])
+        assert "no event and no bookmark was received for 2 s" in str(listener.interruptions[0])
         proxy.thaw()
         await listener.until(listener.knows("a"))
         assert (listener.restarts, len(listener.steps)) == (1, 1)

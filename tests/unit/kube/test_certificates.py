@@ -39,7 +39,7 @@ def test_a_certificate_is_valid_at_once_on_a_machine_whose_clock_is_a_little_beh
     verify(pair, ca, "localhost", when=NOW - datetime.timedelta(minutes=4))
 
 
-def test_a_client_certificate_says_who_it_is_in_kubernetes_words():
+def test_a_client_certificate_has_the_user_as_common_name_and_groups_as_organizations():
     ca = certificates.authority("test", NOW)
     pair = certificates.issue(ca, Subject("system:node:n1", ("system:nodes",)), NOW)
     subject = x509.load_pem_x509_certificate(pair.certificate).subject.rfc4514_string()
@@ -50,7 +50,7 @@ def test_a_key_pair_never_shows_its_key():
     assert "PRIVATE" not in repr(certificates.signing_pair())
 
 
-def test_a_certificate_ends_when_it_is_told_to():
+def test_a_certificate_expires_after_its_lifetime():
     ca = certificates.authority("test", NOW)
     pair = certificates.issue(ca, Subject("s", names=("localhost",)), NOW, lifetime=datetime.timedelta(days=2))
     verify(pair, ca, "localhost", when=NOW + datetime.timedelta(days=1))

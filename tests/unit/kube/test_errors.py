@@ -1,4 +1,4 @@
-"""Errors: the class says what to do next, the text is the server's own sentence and what we were doing."""
+"""Errors: the class determines the reaction, the text is the server's message and the failed request."""
 
 import json
 
@@ -42,7 +42,7 @@ def test_a_version_from_the_future_leads_to_a_new_list() -> None:
 def test_an_answer_that_is_no_status_is_its_own_message() -> None:
     assert errors.parse_status(502, b"bad gateway\n") == Status(code=502, message="bad gateway")
     assert errors.parse_status(404, b'{"code": "many"}').code == 404
-    assert "no explanation" in str(errors.from_status(errors.parse_status(500, b""), "x"))
+    assert "no message" in str(errors.from_status(errors.parse_status(500, b""), "x"))
 
 
 def test_causes_and_the_wait_are_kept() -> None:

@@ -46,7 +46,7 @@ UNKNOWN = st.text(min_size=1).map(lambda text: f"x{text}")
 def test_typed_metadata_is_read() -> None:
     pod = Object.of(POD)
     assert (pod.api_version, pod.kind, pod.name, pod.namespace, pod.uid) == ("v1", "Pod", "web-0", "shop", "6ad9")
-    assert (pod.key, str(pod.key), pod.version, pod.is_leaving) == (
+    assert (pod.key, str(pod.key), pod.version, pod.is_deleting) == (
         NamespacedName("shop", "web-0"),
         "shop/web-0",
         "41",

@@ -32,12 +32,12 @@ def test_resources_are_equal_by_their_path() -> None:
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b"])
 def test_a_name_never_reaches_another_path(name: str) -> None:
-    with pytest.raises(ValueError, match=r"path|name is needed"):
+    with pytest.raises(ValueError, match=r"path|name is empty"):
         PODS.path(name, namespace="a")
 
 
 def test_namespaces_are_given_exactly_where_they_belong() -> None:
-    with pytest.raises(ValueError, match="none was given"):
+    with pytest.raises(ValueError, match="no namespace was given"):
         PODS.path("p")
-    with pytest.raises(ValueError, match="no namespace"):
+    with pytest.raises(ValueError, match="is cluster-scoped, but namespace a was given"):
         NODES.collection("a")

@@ -1,4 +1,4 @@
-"""Who we are to an API server: from kubeconfig files, from a pod's service account, or from a Secret."""
+"""Credentials for an API server: from kubeconfig files, from a pod's service account, or from a Secret."""
 
 from hansa.kube.credentials.access import Access
 from hansa.kube.credentials.refreshing import Credentials

@@ -1,6 +1,6 @@
-"""What a connection to an API server needs: address, TLS, headers, proxy. Made from a Login by reading its parts.
+"""The parameters of connections to an API server: URL, TLS, headers, proxy. Built from a Login by reading its parts.
 
-An Access never changes; new credentials are a new Access. What it presents never shows in a repr or a message.
+An Access is immutable; new credentials are a new Access. Secrets are never in a repr or a message.
 """
 
 import base64
@@ -21,7 +21,7 @@ from hansa.kube.errors import BadCredentials
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Access:
-    """The current way into a cluster."""
+    """The current connection parameters of a cluster."""
 
     server: str  # scheme://host:port/prefix, without a slash at the end
     tls: ssl.SSLContext | None
@@ -30,8 +30,8 @@ class Access:
     proxy: str | None = field(default=None, repr=False)
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     certificate_ends: datetime.datetime | None = None
-    fresh_until: datetime.datetime | None = None  # as the exec plugin said
-    content: tuple[bytes, ...] = field(default=(), repr=False)  # all that was read, to tell whether something changed
+    fresh_until: datetime.datetime | None = None  # from the exec plugin
+    content: tuple[bytes, ...] = field(default=(), repr=False)  # all that was read, to detect changes
 
     def refusal(self, wall: datetime.datetime) -> str:
         """Why the server may have refused these credentials, and where they come from."""
@@ -46,7 +46,7 @@ class Access:
         return f"the credentials in {presented.origin if presented else login.origin} were refused"
 
     def distrust(self, reason: str) -> str:
-        """Why the server's certificate was not accepted, and what says so."""
+        """Why the server's certificate was not accepted, with the origin of the CA or of the URL."""
         login = self.login
         if "expired" in reason or "not yet valid" in reason:
             return f"the certificate of {self.server} is out of date ({reason})"
@@ -82,9 +82,9 @@ def _server(login: Login) -> str:
         parts = urlsplit(login.server if "://" in login.server else f"https://{login.server}")
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError
-        _ = parts.port  # a port that is no number raises here
+        _ = parts.port  # raises if the port is not a number
     except ValueError:
-        raise BadCredentials(f'{login.server_origin} is "{login.server}", which is not an http(s) address') from None
+        raise BadCredentials(f'{login.server_origin} is "{login.server}", which is not an http(s) URL') from None
     return parts.geturl().rstrip("/")
 
 
@@ -93,7 +93,7 @@ def _proxy(login: Login) -> str | None:
         return None
     parts = urlsplit(login.proxy)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise BadCredentials(f"{login.proxy_origin} is not an http:// or https:// address")
+        raise BadCredentials(f"{login.proxy_origin} is not an http:// or https:// URL")
     return login.proxy
 
 
@@ -104,7 +104,7 @@ def _token(login: Login) -> str:
     if not token:
         raise BadCredentials(f"the token in {login.token.origin} is empty")
     if not token.isprintable() or not token.isascii():
-        raise BadCredentials(f"the token in {login.token.origin} has characters that no header may hold")
+        raise BadCredentials(f"the token in {login.token.origin} has characters that are not allowed in a header")
     return token
 
 
@@ -162,10 +162,10 @@ def _trusted(ca: bytes, origin: str) -> str:
 
 def _present(context: ssl.SSLContext, pair: bytes, login: Login) -> None:
     def no_password() -> str:
-        # Without this, OpenSSL would ask on the terminal and block the event loop.
-        raise BadCredentials(f"the client key in {_origin(login.key, login)} is encrypted; it must be plain")
+        # Without this, OpenSSL would prompt on the terminal and block the event loop.
+        raise BadCredentials(f"the client key in {_origin(login.key, login)} is encrypted; it must be unencrypted")
 
-    # OpenSSL reads pairs only from files. The file is the owner's alone, and gone at once.
+    # OpenSSL reads key pairs only from files. The file is readable only by its owner and is removed at once.
     handle, name = tempfile.mkstemp(prefix="hansa-")
     try:
         with os.fdopen(handle, "wb") as file:

@@ -1,4 +1,4 @@
-"""The service account of the pod that we run in. Its token is a file that the kubelet replaces before it ends."""
+"""Credentials of the service account of this pod. Its token is a file that the kubelet replaces before it expires."""
 
 import os
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ FOLDER = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
 def from_pod(folder: Path = FOLDER, environ: Mapping[str, str] | None = None) -> Credentials:
-    """Credentials from the files and variables that every pod has."""
+    """Credentials from the mounted files and environment variables of a pod."""
     return Credentials(lambda: login(folder, os.environ if environ is None else environ))
 
 

@@ -1,6 +1,6 @@
-"""Kubeconfig files: contexts, clusters and users, from one file or several that are merged as kubectl does.
+"""Reads kubeconfig files: contexts, clusters and users, from one file or from several, merged as kubectl does.
 
-Each message names the file and the field. Values of fields are never shown: they may be secrets.
+Errors name the file and the field. Values are not shown if they may be secrets.
 """
 
 import os
@@ -41,13 +41,13 @@ def read_files(paths: Sequence[Path]) -> list["Entry"]:
 
 
 def parse(text: bytes | str, *, origin: str, context: str = "") -> Login:
-    """The login in a kubeconfig's text; `origin` says in messages where the text is from."""
+    """The login in a kubeconfig's text; `origin` names the text in messages."""
     return login([_parse(text, origin, Path())], context=context)
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A mapping in a kubeconfig that knows where it stands."""
+    """A mapping in a kubeconfig, with its path and file for messages."""
 
     fields: Mapping[str, Any]
     at: str  # such as users[admin].user
@@ -62,7 +62,7 @@ class Entry:
         if value is None:
             return ""
         if isinstance(value, Mapping | list):
-            raise BadCredentials(f"{self.where(name)} must be a text")
+            raise BadCredentials(f"{self.where(name)} must be a string")
         return str(value)
 
     def flag(self, name: str) -> bool:
@@ -110,11 +110,11 @@ class Entry:
 
 
 def login(files: Sequence[Entry], *, context: str = "") -> Login:
-    """The login of a context (the current one unless named) in merged kubeconfigs: what comes first wins."""
+    """The login of a context (by default the current one) in merged kubeconfigs: the first definition wins."""
     origin = " or ".join(file.file for file in files)
     wanted = context or next((name for file in files if (name := file.text("current-context"))), "")
     if not wanted:
-        raise BadCredentials(f"{origin} has no current-context, and no context was asked for")
+        raise BadCredentials(f"{origin} has no current-context; name a context")
     chosen = _find(files, "contexts", wanted, "context")
     if chosen is None:
         known = ", ".join(_names(files, "contexts")) or "none"
@@ -173,7 +173,7 @@ def _impersonation(user: Entry) -> tuple[tuple[str, str], ...]:
     if extra:
         pairs += [(f"Impersonate-Extra-{key}", value) for key in extra.fields for value in extra.texts(key)]
     if pairs and not user.text("as"):
-        raise BadCredentials(f"{user.where('as')} is missing, but other as-… fields are there")
+        raise BadCredentials(f"{user.where('as')} is missing, but other as-… fields are set")
     return tuple(pairs)
 
 

@@ -1,6 +1,6 @@
-"""What a kubeconfig, a mounted service account or a Secret says about one cluster and one user: where each part is.
+"""Describes the credentials of one cluster and user, from a kubeconfig, a service account or a Secret.
 
-Pure description: nothing is read here but by `Text` and `File`, and nothing is checked against a server.
+Only `read` of `Text` and `File` reads content; nothing is checked against a server.
 """
 
 import base64
@@ -14,7 +14,7 @@ from hansa.kube.errors import BadCredentials
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A part that was given in place."""
+    """A part that is given inline."""
 
     value: bytes = field(repr=False)
     origin: str
@@ -25,7 +25,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A part that lies in a file of its own, which may be replaced at any time."""
+    """A part in a file of its own, which may be replaced at any time."""
 
     path: Path
     origin: str
@@ -43,7 +43,7 @@ Part = Text | File
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """A program that prints credentials."""
+    """An exec plugin: a program that prints credentials."""
 
     command: str
     args: tuple[str, ...]
@@ -57,7 +57,7 @@ class Plugin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Login:
-    """One way into one cluster. `origin` names the whole, each part names itself."""
+    """The credentials of one cluster and user. `origin` is where it is defined; each part has an origin of its own."""
 
     server: str
     origin: str
@@ -73,9 +73,9 @@ class Login:
     basic: str = field(default="", repr=False)  # user:password
     plugin: Plugin | None = None
     impersonate: tuple[tuple[str, str], ...] = ()
-    cluster_config: object = None  # what an exec plugin may ask for
+    cluster_config: object = None  # passed to an exec plugin
     namespace: str = "default"
-    files: tuple[Path, ...] = ()  # the files in which this description itself stands
+    files: tuple[Path, ...] = ()  # the kubeconfig files that define it
 
     def watched_files(self) -> tuple[Path, ...]:
         """All files on which the credentials depend."""
@@ -84,7 +84,7 @@ class Login:
 
 
 def base64_text(value: object, origin: str) -> Text:
-    """A part that was given in base64."""
+    """A part that is given in base64."""
     try:
         return Text(base64.b64decode(str(value), validate=True), origin)
     except (binascii.Error, ValueError):

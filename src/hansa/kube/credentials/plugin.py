@@ -1,6 +1,6 @@
-"""Exec plugins: programs that print credentials (`client.authentication.k8s.io`), as cloud providers ship them.
+"""Runs exec plugins: programs that print credentials (`client.authentication.k8s.io`), such as those of clouds.
 
-A plugin never gets a terminal and has a deadline. What it prints on stdout never shows in a message.
+A plugin has no terminal and a deadline. Its stdout is never shown in a message.
 """
 
 import asyncio
@@ -14,13 +14,13 @@ import msgspec
 from hansa.kube.credentials.login import Login, Plugin
 from hansa.kube.errors import BadCredentials
 
-DEADLINE = 60.0  # seconds; a plugin may have to ask a slow identity provider
-LONGEST_COMPLAINT = 300  # characters of a plugin's last line on stderr
+DEADLINE = 60.0  # seconds; identity providers may be slow
+LONGEST_STDERR = 300  # characters of a plugin's last line on stderr
 
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """What a plugin printed."""
+    """The credentials that a plugin printed."""
 
     token: str = field(default="", repr=False)
     certificate: bytes = field(default=b"", repr=False)
@@ -45,7 +45,7 @@ async def run(plugin: Plugin, login: Login, *, deadline: float = DEADLINE) -> Pr
     """Run the plugin and read what it prints."""
     what = f"the exec plugin {plugin.command}, named by {plugin.origin},"
     if plugin.needs_terminal:
-        raise BadCredentials(f"{what} wants a terminal (interactiveMode: Always), and there is none here")
+        raise BadCredentials(f"{what} needs a terminal (interactiveMode: Always), which is not available")
     process = await _start(plugin, login, what)
     try:
         async with asyncio.timeout(deadline):
@@ -54,13 +54,13 @@ async def run(plugin: Plugin, login: Login, *, deadline: float = DEADLINE) -> Pr
         raise BadCredentials(f"{what} did not end within {deadline:g} s") from None
     finally:
         if process.returncode is None:
-            # Its children go too: a shell script's hanging curl would otherwise stay.
+            # The whole group, because a child of a shell script, such as a hanging curl, would keep running.
             os.killpg(process.pid, signal.SIGKILL)
             await process.wait()
     if process.returncode != 0:
         lines = stderr.decode(errors="replace").strip().splitlines()
-        complaint = f": {lines[-1][:LONGEST_COMPLAINT]}" if lines else ""
-        raise BadCredentials(f"{what} ended with exit code {process.returncode}{complaint}")
+        reason = f": {lines[-1][:LONGEST_STDERR]}" if lines else ""
+        raise BadCredentials(f"{what} ended with exit code {process.returncode}{reason}")
     return _read(stdout, plugin, what)
 
 
@@ -104,7 +104,7 @@ def _read(stdout: bytes, plugin: Plugin, what: str) -> Printed:
         raise BadCredentials(f"{what} printed something that is not an ExecCredential") from None
     if credential.kind != "ExecCredential" or credential.api_version != plugin.api_version:
         printed = f"{credential.api_version} {credential.kind}"
-        raise BadCredentials(f"{what} printed {printed}, but {plugin.api_version} ExecCredential was asked for")
+        raise BadCredentials(f"{what} printed {printed}, but {plugin.api_version} ExecCredential was requested")
     status = credential.status or _Status()
     if not status.token and not (status.client_certificate_data and status.client_key_data):
         raise BadCredentials(f"{what} printed neither a token nor a client certificate with its key")

@@ -1,6 +1,6 @@
-"""Credentials: one Access that is kept fresh. Changed files, plugins whose time is over and a 401 lead to a new one.
+"""Credentials that are kept current: changed files, expired exec credentials and a 401 lead to a new Access.
 
-Files are looked at when the access is used, at most once in a while: a rotation needs no restart and no watcher.
+Files are checked when the access is used, at most once per second: a rotation needs no restart and no file watcher.
 """
 
 import asyncio
@@ -15,15 +15,15 @@ from hansa.kube.credentials.login import Login
 from hansa.kube.errors import BadCredentials
 from hansa.runtime.clock import Clock, SystemClock
 
-LOOK_AGAIN = 1.0  # seconds between two looks at the files: a rotation is noticed at once, a stat per request is spared
-AHEAD = 30.0  # seconds before its end at which a plugin's credential is replaced, for one that lives long
+CHECK_PERIOD = 1.0  # seconds between checks of the files: soon enough for a rotation, without a stat per request
+AHEAD = 30.0  # seconds before its expiry at which an exec credential is replaced; less for short-lived ones
 
 _log = logging.getLogger(__name__)
 _Stamp = tuple[tuple[int, int, int] | None, ...]
 
 
 class Credentials:
-    """The way into one cluster, always current. `read` describes it and is called again when its files change."""
+    """The current credentials of one cluster. `read` returns the login and is called again when its files change."""
 
     def __init__(
         self, read: Callable[[], Login], *, clock: Clock | None = None, plugin_deadline: float = plugin.DEADLINE
@@ -33,7 +33,7 @@ class Credentials:
         self._plugin_deadline = plugin_deadline
         self._access: Access | None = None
         self._stamp: _Stamp | None = None
-        self._looked = -math.inf
+        self._checked = -math.inf
         self._ends = math.inf
         self._turn = asyncio.Lock()
 
@@ -41,36 +41,36 @@ class Credentials:
         return f"Credentials({self._access.login.origin if self._access else 'not read yet'})"
 
     async def access(self) -> Access:
-        """The current access; reads what changed."""
-        if (current := self._access) is not None and self._clock.now() - self._looked < LOOK_AGAIN:
+        """The current access; files that changed are read again."""
+        if (current := self._access) is not None and self._clock.now() - self._checked < CHECK_PERIOD:
             return current
         async with self._turn:
             if self._access is None:
                 return await self._load()
-            if self._clock.now() - self._looked >= LOOK_AGAIN:
-                self._looked = self._clock.now()
+            if self._clock.now() - self._checked >= CHECK_PERIOD:
+                self._checked = self._clock.now()
                 if self._is_stale(self._access):
-                    return await self._reload_if_whole(self._access)
+                    return await self._reload_or_keep(self._access)
             return self._access
 
     async def renew(self, refused: Access) -> Access:
-        """The access to use after the server refused one; the same again if there is nothing newer."""
+        """The access to use after the server refused one; the same if there is nothing newer."""
         async with self._turn:
             if self._access is None:
                 return await self._load()
             if self._access is not refused:
-                return self._access  # another request was here first
+                return self._access  # another request has renewed it already
             return await self._reload(refused)
 
     def expire(self) -> None:
-        """Have everything read again at the next use."""
-        self._stamp, self._looked = None, -math.inf
+        """Read everything again at the next use."""
+        self._stamp, self._checked = None, -math.inf
 
     async def _load(self) -> Access:
         login = self._read()
         stamp = _stamp(login.watched_files())
         printed = await plugin.run(login.plugin, login, deadline=self._plugin_deadline) if login.plugin else None
-        self._access, self._stamp, self._looked = access.build(login, printed), stamp, self._clock.now()
+        self._access, self._stamp, self._checked = access.build(login, printed), stamp, self._clock.now()
         self._ends = self._end_of(self._access)
         return self._access
 
@@ -80,14 +80,14 @@ class Credentials:
             self._access = current  # nothing changed: keep the connections
         return self._access or fresh
 
-    async def _reload_if_whole(self, current: Access) -> Access:
-        """A rotation may be under way and half written: what works is kept until the new is whole."""
+    async def _reload_or_keep(self, current: Access) -> Access:
+        """Reload; if the new files are invalid, as in the middle of a rotation, keep the current access."""
         try:
             return await self._reload(current)
         except BadCredentials as error:
             if current.fresh_until is not None and current.fresh_until <= self._clock.wall():
                 raise
-            _log.warning("credentials could not be read again, the former ones are kept: %s", error)
+            _log.warning("credentials not reloaded, keeping the current ones", extra={"error": str(error)})
             return current
 
     def _is_stale(self, current: Access) -> bool:

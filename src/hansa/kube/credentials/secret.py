@@ -1,6 +1,6 @@
-"""Credentials of another cluster that lie in a Secret: as a kubeconfig, or as server, ca.crt and token.
+"""Credentials of another cluster in a Secret: a kubeconfig, or the keys server, ca.crt and token.
 
-Whoever watches the Secret hands its newer versions in; they are used from the next request on.
+Callers watch the Secret and pass newer versions, which are used from the next request on.
 """
 
 from hansa.kube.credentials import kubeconfig
@@ -13,14 +13,14 @@ KUBECONFIG_KEYS = ("kubeconfig", "config", "admin-kubeconfig", "value")  # the l
 
 
 class SecretCredentials(Credentials):
-    """Credentials from a Secret; `observe` takes its newer versions."""
+    """Credentials from a Secret; `observe` is called with its newer versions."""
 
     def __init__(self, secret: Object, *, key: str = "", context: str = "") -> None:
         self._secret = secret
         super().__init__(lambda: login(self._secret, key=key, context=context))
 
     def observe(self, secret: Object) -> None:
-        """Take a newer version of the Secret."""
+        """Use a newer version of the Secret from the next request on."""
         if secret.raw("data") != self._secret.raw("data"):
             self._secret = secret
             self.expire()

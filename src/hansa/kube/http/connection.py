@@ -1,15 +1,13 @@
-"""One HTTP/1.1 connection to an API server: an exchange at a time, a body that streams, or an upgrade to plain bytes.
+"""One HTTP/1.1 connection to an API server: one exchange at a time, a streamed body, or an upgrade to plain bytes.
 
-A general HTTP client spends more on a request than the rest of Hansa on its answer (docs/decisions has the numbers).
-Which connection serves which request is the transport's matter.
+Used by the transport; it takes less CPU and memory than a general HTTP client (docs/decisions/0007 has the figures).
+Which connection serves which request is left to the pool.
 """
 
 import asyncio
 import base64
 import socket
 import ssl
-import sys
-from collections.abc import Mapping
 from typing import cast
 from urllib.parse import SplitResult, unquote, urlsplit
 
@@ -17,65 +15,76 @@ from aiohappyeyeballs import AddrInfoType, start_connection
 
 from hansa.kube.credentials import Access
 from hansa.kube.http import framing
+from hansa.kube.http.framing import Head
 from hansa.kube.http.tls import Secured
 
 CONNECT_DEADLINE = 10.0  # seconds for TCP, a proxy and TLS together
 KEEPALIVE = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 15, "TCP_KEEPCNT": 3}  # a dead peer is noticed within a minute
-FAR = float("inf")  # as far as anybody knows
-MIN_RTT = slice(148, 152)  # in the kernel's struct tcp_info: microseconds
 LONGEST_HEAD = 2**16  # bytes
-FULL = 2**18  # bytes that nobody has read yet, from which on the other side has to wait
-GULP = 0.002  # seconds for which a busy stream is left to fill: waking up for each event costs more than the event
+MOST_INTERIM = 8  # answers with a 1xx status before the final one; an API server sends none
+FULL = 2**18  # received bytes at which the socket is no longer read until they are: bounds the memory of a connection
+GULP = 0.002  # seconds between two reads of a busy stream: an event takes 38 µs of CPU instead of 63
+
+
+class TooLong(ConnectionError):
+    """The body exceeds the limit of the caller."""
 
 
 class Stale(ConnectionResetError):
-    """The server closed the connection before it began to answer: nothing was done, or nobody knows."""
+    """The server closed the connection before it sent an answer; it may have processed the request or not."""
 
 
 class ProxyRefused(ConnectionError):
-    """The proxy cannot be reached, or does not let us through."""
+    """The proxy cannot be reached, or refuses the connection to the server."""
 
 
 class Connection(asyncio.Protocol):
-    """A connection; its methods are called one after the other."""
+    """A connection; its methods are called one at a time."""
 
     def __init__(self) -> None:
         self._transport: asyncio.Transport
-        self._come: list[bytes] = []  # what nobody has read yet
-        self._size = 0  # of all of it
+        self._received: list[bytes] = []  # not read yet
+        self._size = 0  # bytes in `_received`
         self._is_full = False
         self._is_over = False
-        self._news: asyncio.Future[None] | None = None
-        self._room: asyncio.Future[None] | None = None
+        self._readable: asyncio.Future[None] | None = None
+        self._writable: asyncio.Future[None] | None = None
         self._body: framing.Body = framing.Sized(0)
         self._is_kept = False
         self._last_read = 0.0
-        self.distance = FAR  # seconds to the other side and back
         self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-    async def exchange(self, request: bytes) -> tuple[int, Mapping[str, str]]:
+    async def exchange(self, request: bytes, *, may_upgrade: bool = False) -> Head:
         """Send a request, and read the head of its answer."""
         self._transport.write(request)
-        status = 100
-        while 100 <= status < 200 and status != 101:
-            status, headers = framing.parse_head(await self._head())
-        self._body = framing.body_of(status, headers)
-        self._is_kept = headers.get("Connection", "").lower() != "close" and status != 101
-        return status, headers
+        head = await self._final_head()
+        if head.status == 101 and not may_upgrade:
+            raise framing.Malformed("the server switches protocols without a request for it")
+        self._body = framing.body_of(head)
+        self._is_kept = head.is_kept and head.status != 101
+        return head
 
-    async def body(self) -> bytes:
-        """The whole body of the answer."""
-        pieces = self._fed()
-        while not self._body.is_done and await self._more():
-            pieces += self._fed()
+    async def body(self, limit: int) -> bytes:
+        """The whole body of the answer; raises TooLong if it has more bytes than the limit."""
+        if isinstance(self._body, framing.Sized) and self._body.left > limit:
+            raise TooLong
+        first = b"".join(self._fed())
+        if self._body.is_done and len(first) <= limit:
+            return first
+        body = bytearray(first)  # a list of many small pieces would take more memory than their bytes
+        while len(body) <= limit and not self._body.is_done and await self._more():
+            for piece in self._fed():
+                body += piece
+        if len(body) > limit:
+            raise TooLong
         self._check_end()
-        return b"".join(pieces)
+        return bytes(body)
 
     async def pieces(self) -> list[bytes]:
-        """What has come of the body, at least one byte; empty at its end."""
+        """The received pieces of the body, at least one byte; empty at its end."""
         while not self._body.is_done:
             await self._gulp()
-            if not self._come and not await self._more():
+            if not self._received and not await self._more():
                 break
             if pieces := self._fed():
                 return pieces
@@ -83,37 +92,38 @@ class Connection(asyncio.Protocol):
         return []
 
     async def read_raw(self) -> bytes:
-        """What has come on an upgraded connection, at least one byte; empty at its end."""
-        if not self._come:
+        """The received bytes of an upgraded connection, at least one; empty at its end."""
+        if not self._received:
             await self._more()
         return b"".join(self._taken())
 
     async def write_raw(self, data: bytes) -> None:
-        """Send on an upgraded connection; waits while the other side does not take it."""
+        """Send on an upgraded connection; waits while the send buffer is full."""
         if self._is_over:
             raise ConnectionResetError("the connection is closed")
         self._transport.write(data)
-        if self._room is not None:
-            await asyncio.shield(self._room)
+        if self._writable is not None:
+            await asyncio.shield(self._writable)
 
     async def pass_proxy(self, target: str, proxy: SplitResult) -> None:
-        """Ask a proxy for a way to the target; from then on it is as if the target had been dialled."""
+        """Have a proxy connect to the target; the connection is then one to the target."""
         lines = [f"CONNECT {target} HTTP/1.1", f"Host: {target}"]
         if proxy.username is not None:
             basic = f"{unquote(proxy.username)}:{unquote(proxy.password or '')}"
             lines.append(f"Proxy-Authorization: Basic {base64.b64encode(basic.encode()).decode()}")
         self._transport.write("\r\n".join(lines).encode("latin-1") + b"\r\n\r\n")
         try:
-            status, _ = framing.parse_head(await self._head())
+            head = await self._final_head()
+            if head.status != 200:
+                raise ProxyRefused(f"the proxy answered {head.status}")
+            if self._received:  # they would count as the first bytes of an answer, although TLS did not protect them
+                raise framing.Malformed("the proxy sent bytes before the server could")
         except BaseException:
             self.close()
             raise
-        if status != 200:
-            self.close()
-            raise ProxyRefused(f"the proxy answered {status}")
 
     async def start_tls(self, tls: ssl.SSLContext, server_name: str | None) -> None:
-        """Go on in TLS."""
+        """Start TLS; all bytes from here on are encrypted."""
         try:
             secured = Secured(self._transport, self)
             await secured.start(tls, server_name)
@@ -123,43 +133,54 @@ class Connection(asyncio.Protocol):
         self._transport = secured
 
     def close(self) -> None:
-        """Let go at once; the API server takes no goodbye."""
+        """Close at once, without a close notification of TLS: an API server needs none."""
         self._transport.abort()
 
     @property
     def is_reusable(self) -> bool:
-        """Whether another exchange can follow."""
-        return self._is_kept and self._body.is_done and not self._come and not self._is_over
+        """Whether another exchange can follow. Bytes that no request explains must not become its answer."""
+        body = self._body
+        return self._is_kept and body.is_done and not (body.has_surplus or self._received or self._is_over)
 
     def _check_end(self) -> None:
         if not self._body.is_done and not isinstance(self._body, framing.Endless):
-            raise ConnectionResetError("the answer broke off")
+            raise ConnectionResetError("the answer is incomplete")
+
+    async def _final_head(self) -> Head:
+        """The head of the answer, after those with a 1xx status."""
+        for _ in range(MOST_INTERIM + 1):
+            head = framing.parse_head(await self._head())
+            if head.status >= 200 or head.status == 101:
+                return head
+        raise framing.Malformed(f"there are more than {MOST_INTERIM} answers with a 1xx status")
 
     async def _head(self) -> bytes:
-        come = b""
-        while (end := come.find(b"\r\n\r\n")) < 0:
-            if len(come) >= LONGEST_HEAD:
-                raise framing.Malformed("a head without end")
-            if not self._come and not await self._more():
-                raise ConnectionResetError("the answer broke off") if come else Stale("no answer")
-            come += b"".join(self._taken())
-        if rest := come[end + 4 :]:
-            self._come, self._size = [rest], len(rest)
-        return come[:end]
+        head = bytearray()
+        while (end := head.find(b"\r\n\r\n")) < 0:
+            if len(head) > LONGEST_HEAD:
+                break
+            if not self._received and not await self._more():
+                raise ConnectionResetError("the answer is incomplete") if head else Stale("no answer")
+            head += b"".join(self._taken())
+        if not 0 <= end <= LONGEST_HEAD:
+            raise framing.Malformed(f"the head has more than {LONGEST_HEAD} bytes")
+        if rest := bytes(head[end + 4 :]):
+            self._received, self._size = [rest], len(rest)
+        return bytes(head[:end])
 
     async def _more(self) -> bool:
-        """Wait for bytes; False when there will be none."""
+        """Wait for bytes; False at the end of the connection."""
         if self._is_over:
             return False
-        self._news = asyncio.get_running_loop().create_future()
+        self._readable = asyncio.get_running_loop().create_future()
         try:
-            await self._news
+            await self._readable
         finally:
-            self._news = None
-        return bool(self._come)
+            self._readable = None
+        return bool(self._received)
 
     async def _gulp(self) -> None:
-        """Let a busy stream fill up for a moment."""
+        """Wait a moment if the stream is busy, so that more events are received."""
         loop = asyncio.get_running_loop()
         is_busy = loop.time() - self._last_read < GULP
         if is_busy and self._size < FULL // 2 and not self._is_over:
@@ -172,46 +193,46 @@ class Connection(asyncio.Protocol):
         return [piece for data in self._taken() for piece in self._body.feed(data)]
 
     def _taken(self) -> list[bytes]:
-        """All that nobody has read yet."""
-        come, self._come, self._size = self._come, [], 0
+        """All received bytes that were not read yet."""
+        taken, self._received, self._size = self._received, [], 0
         if self._is_full:
             self._is_full = False
             _resume(self._transport)
-        return come
+        return taken
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)  # uvloop's are of another family
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's transports have another base class
 
     def data_received(self, data: bytes) -> None:
-        self._come.append(data)
+        self._received.append(data)
         self._size += len(data)
         if self._size >= FULL and not self._is_full:
             self._is_full = True
             self._transport.pause_reading()
-        _wake(self._news)
+        _wake(self._readable)
 
     def eof_received(self) -> None:
         self._is_over = True
-        _wake(self._news)
+        _wake(self._readable)
 
     def connection_lost(self, error: Exception | None) -> None:
         self._is_over = True
-        _wake(self._news)
-        _wake(self._room)
+        _wake(self._readable)
+        _wake(self._writable)
         _wake(self.closed)
-        # Each would keep the other, and the buffers of TLS, until the garbage collector comes.
+        # A reference cycle would keep both, and the buffers of TLS, until the garbage collector runs.
         self._transport = _Lost()
 
     def pause_writing(self) -> None:
-        self._room = asyncio.get_running_loop().create_future()
+        self._writable = asyncio.get_running_loop().create_future()
 
     def resume_writing(self) -> None:
-        _wake(self._room)
-        self._room = None
+        _wake(self._writable)
+        self._writable = None
 
 
 class _Lost(asyncio.Transport):
-    """Where a transport was: what is sent is lost, and nothing comes."""
+    """The transport of a lost connection: it sends nothing and receives nothing."""
 
     def write(self, data: bytes | bytearray | memoryview) -> None: ...
 
@@ -229,12 +250,12 @@ def _wake(waiter: asyncio.Future[None] | None) -> None:
 
 
 def _resume(transport: asyncio.Transport) -> None:
-    if not transport.is_closing():  # uvloop's would raise
+    if not transport.is_closing():  # where uvloop's transports raise
         transport.resume_reading()
 
 
 async def connect(access: Access) -> Connection:
-    """Open a connection as the access says: TLS or not, by a proxy or not."""
+    """Open a connection: with or without TLS, directly or by a proxy."""
     server = urlsplit(access.server)
     async with asyncio.timeout(CONNECT_DEADLINE):
         connection = await (_dial_proxy(access.proxy, server) if access.proxy else _dial(server))
@@ -246,10 +267,9 @@ async def connect(access: Access) -> Connection:
 async def _dial(address: SplitResult) -> Connection:
     loop = asyncio.get_running_loop()
     addresses = await loop.getaddrinfo(address.hostname, _port(address), type=socket.SOCK_STREAM)
-    # Both address families are tried side by side: one of them often leads nowhere.
+    # Both address families are tried at the same time: often only one of them works.
     connected = await start_connection(addresses, happy_eyeballs_delay=0.25, interleave=1, socket_factory=_socket)
     _, connection = await loop.create_connection(Connection, sock=connected)
-    connection.distance = _distance(connected)
     return connection
 
 
@@ -261,18 +281,9 @@ async def _dial_proxy(url: str, server: SplitResult) -> Connection:
         if proxy.scheme == "https":
             await connection.start_tls(ssl.create_default_context(), proxy.hostname)
         await connection.pass_proxy(f"{host}:{_port(server)}", proxy)
-        connection.distance = FAR  # what is behind it may be anywhere
     except OSError as error:
         raise ProxyRefused(error.errno, error.strerror) from None
     return connection
-
-
-def _distance(connected: socket.socket) -> float:
-    """What the kernel saw of it when it connected: a server that is busy is no farther away."""
-    if not sys.platform.startswith("linux"):
-        return FAR
-    told = connected.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, MIN_RTT.stop)
-    return int.from_bytes(told[MIN_RTT], sys.byteorder) / 1e6 if len(told) >= MIN_RTT.stop else FAR
 
 
 def _port(address: SplitResult) -> int:

@@ -1,7 +1,7 @@
-"""The open connections to one API server: which one serves a request, and when one more is worth its price.
+"""The open connections to one API server: two, and one more when a request has waited 50 ms for each that there is.
 
-A TLS handshake costs both sides as much as some requests, and a server that is busy is no faster for more of them; one
-that is far away is, or one that waits for others itself. What is sent on a connection is the transport's matter.
+Used by the transport. A TLS handshake costs both sides as much as several requests, and a busy server is no faster with
+more connections; a distant server is. What is sent on a connection is left to the transport.
 """
 
 import asyncio
@@ -10,30 +10,27 @@ import collections
 from hansa.kube.credentials import Access
 from hansa.kube.http.connection import Connection, connect
 
-FREELY = 2  # connections for which no request waits
-NEAR = 0.005  # seconds: a server no farther than that which lets us wait is probably busy
-# Seconds, times the connections there are: how long a request waits for one before one more is opened.
-PATIENCE, PATIENCE_NEAR = 0.05, 0.2
+AT_ONCE = 2  # connections that are opened without a wait
+WAIT = 0.05  # seconds for each open connection, for which a request waits before one more is opened
 
 
 class Connections:
-    """Connections that are kept open for the access that was used last."""
+    """Connections that are kept open, all with the latest access."""
 
     def __init__(self) -> None:
         self._idle: list[Connection] = []
         self._open: set[Connection] = set()
-        self._access: Access | None = None  # for which the idle connections are
-        self._taken = 0  # of those that will be given back
-        self._patience = PATIENCE
-        self._one_more = 0.0  # when patience was lost
+        self._access: Access | None = None  # of the idle connections
+        self._taken = 0  # connections in use for an exchange
+        self._last_added = 0.0  # when a request last stopped waiting and opened one more
         self._waiting: collections.deque[asyncio.Future[Connection | None]] = collections.deque()
 
     async def take(self, access: Access, *, is_new: bool = False) -> Connection:
-        """A connection for one exchange, which the caller gives back or drops."""
+        """A connection for one exchange; the caller gives it back or drops it."""
         if not is_new and (kept := self._reusable(access)) is not None:
             self._taken += 1
             return kept
-        if not is_new and self._taken >= FREELY and (freed := await self._freed(access)) is not None:
+        if not is_new and self._taken >= AT_ONCE and (freed := await self._freed(access)) is not None:
             return freed
         self._taken += 1
         try:
@@ -43,7 +40,7 @@ class Connections:
             raise
 
     def give_back(self, connection: Connection, access: Access) -> None:
-        """The exchange is over; another may follow on this connection."""
+        """Return a connection after its exchange; another may follow."""
         if not connection.is_reusable or access is not self._access:
             self.drop(connection)
             return
@@ -56,14 +53,13 @@ class Connections:
         self._idle.append(connection)
 
     def drop(self, connection: Connection) -> None:
-        """The exchange failed: nothing more can follow."""
+        """Close a connection whose exchange failed."""
         self._taken -= 1
         connection.close()
 
     async def dial(self, access: Access) -> Connection:
-        """A new connection, for what goes on until somebody ends it."""
+        """A new connection, for a stream or a tunnel; the caller closes it."""
         connection = await connect(access)
-        self._patience = PATIENCE_NEAR if connection.distance < NEAR else PATIENCE
         self._open.add(connection)
         connection.closed.add_done_callback(lambda _: self._open.discard(connection))
         return connection
@@ -77,7 +73,7 @@ class Connections:
         await asyncio.gather(*closing)
 
     def _reusable(self, access: Access) -> Connection | None:
-        """The idle connection that was used last; the others grow cold and are closed by the server."""
+        """The idle connection that was used last; the server closes those that stay idle."""
         if access is not self._access:
             for connection in self._idle:
                 connection.close()
@@ -90,10 +86,10 @@ class Connections:
         return None
 
     async def _freed(self, access: Access) -> Connection | None:
-        """A connection that is given back in a moment; None when one more should be opened."""
+        """A connection that is given back in time; None if one more is to be opened."""
         freed: asyncio.Future[Connection | None] = asyncio.get_running_loop().create_future()
         self._waiting.append(freed)
-        self._lose_patience_later(freed)
+        self._stop_waiting_later(freed)
         try:
             return await freed
         except asyncio.CancelledError:
@@ -101,15 +97,15 @@ class Connections:
                 self.give_back(connection, access)
             raise
 
-    def _lose_patience_later(self, freed: asyncio.Future[Connection | None]) -> None:
-        asyncio.get_running_loop().call_later(self._patience * self._taken, self._lose_patience, freed)
+    def _stop_waiting_later(self, freed: asyncio.Future[Connection | None]) -> None:
+        asyncio.get_running_loop().call_later(WAIT * self._taken, self._stop_waiting, freed)
 
-    def _lose_patience(self, freed: asyncio.Future[Connection | None]) -> None:
+    def _stop_waiting(self, freed: asyncio.Future[Connection | None]) -> None:
         now = asyncio.get_running_loop().time()
         if freed.done():
             return
-        if now - self._one_more < self._patience * self._taken:
-            self._lose_patience_later(freed)
+        if now - self._last_added < WAIT * self._taken:  # one at a time, since one more serves many that wait
+            self._stop_waiting_later(freed)
         else:
-            self._one_more = now
+            self._last_added = now
             freed.set_result(None)

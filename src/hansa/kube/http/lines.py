@@ -1,14 +1,21 @@
-"""The lines of an open stream: watch events and logs. A line may be many megabytes, and a piece may hold many lines."""
+"""The lines of an open stream: watch events and logs. A line may have megabytes, and a piece may hold many lines.
 
+Used by watches and logs. Decoding a line is left to them.
+"""
+
+from hansa.kube.http.limits import MIB, Limits, TooLarge
 from hansa.kube.http.transport import Stream
 
 
 class Lines:
-    """Splits a stream after its newlines, in batches as they come."""
+    """Splits a stream after its newlines, in batches as they are received."""
 
-    def __init__(self, stream: Stream) -> None:
+    def __init__(self, stream: Stream, *, doing: str = "read the stream", limit: int = Limits().line) -> None:
         self._stream = stream
-        self._rest: list[bytes] = []  # joined only when the line is whole: appending to bytes would be quadratic
+        self._doing = doing
+        self._limit = limit
+        # A bytearray: appending to bytes is quadratic, and a list of small pieces takes more memory than their bytes.
+        self._rest = bytearray()
 
     async def batch(self) -> list[bytes]:
         """The next whole lines, with their newlines; empty at the end of the stream."""
@@ -16,22 +23,26 @@ class Lines:
         while not lines and (pieces := await self._stream.pieces()):
             for piece in pieces:
                 if not self._rest and piece.find(b"\n") == len(piece) - 1:
-                    lines.append(piece)  # the API server sends each event as a piece of its own
+                    lines.append(piece)  # the API server sends each event as a chunk of its own
                 else:
                     self._split(piece, lines)
         return lines
 
     def rest(self) -> bytes:
-        """What came after the last newline."""
-        return b"".join(self._rest)
+        """The bytes after the last newline."""
+        return bytes(self._rest)
 
     def _split(self, piece: bytes, lines: list[bytes]) -> None:
-        # Unlike `split`, `find` does not look at each single byte: many times faster on long lines.
+        # `find` uses memchr and is many times faster than `split` on long lines.
         start = 0
         while (end := piece.find(b"\n", start)) >= 0:
-            self._rest.append(piece[start : end + 1])
-            lines.append(b"".join(self._rest))
-            self._rest = []
+            if self._rest:
+                self._rest += piece[start : end + 1]
+                lines.append(bytes(self._rest))
+                self._rest = bytearray()
+            else:
+                lines.append(piece[start : end + 1])
             start = end + 1
-        if start < len(piece):
-            self._rest.append(piece[start:])
+        self._rest += piece[start:]
+        if len(self._rest) > self._limit:
+            raise TooLarge(f"cannot {self._doing}: a line is longer than {self._limit / MIB:g} MiB")

@@ -1,18 +1,19 @@
-"""TLS between a connection and its socket, in small buffers: there are hundreds of connections, and most say little.
+"""TLS between a connection and its socket, with small buffers. Used for each connection to an API server.
 
-An event loop's own TLS keeps for each connection what its largest burst took, twice.
+The TLS of uvloop keeps a buffer of 256 KiB for each connection, and a syncer has hundreds (docs/decisions/0007).
+Certificates and trust are left to the SSLContext of the access.
 """
 
 import asyncio
 import ssl
 from typing import cast
 
-RECORD = 2**14  # bytes, the largest of TLS
-PIECE = 2 * RECORD  # bytes that are decrypted at a time
+RECORD = 2**14  # bytes, the largest record of TLS
+PIECE = 2 * RECORD  # bytes that OpenSSL gets at a time, since its buffer keeps the size of the largest input
 
 
 class Secured(asyncio.Transport, asyncio.Protocol):
-    """The transport of `above`, whose bytes go encrypted over `below`."""
+    """The transport of the protocol `above`, which encrypts its bytes and sends them on the transport `below`."""
 
     def __init__(self, below: asyncio.Transport, above: asyncio.Protocol) -> None:
         super().__init__()
@@ -22,10 +23,10 @@ class Secured(asyncio.Transport, asyncio.Protocol):
         self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def start(self, tls: ssl.SSLContext, server_name: str | None) -> None:
-        """Shake hands; raises what is wrong with the other side."""
+        """Do the handshake; raises why it failed."""
         self._session = tls.wrap_bio(self._encrypted, self._to_send, server_hostname=server_name)
         self._below.set_protocol(self)
-        self._shake_hands()
+        self._do_handshake()
         await self._ready
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
@@ -60,14 +61,14 @@ class Secured(asyncio.Transport, asyncio.Protocol):
             self._decrypt(data)
         else:
             self._encrypted.write(data)
-            self._shake_hands()
+            self._do_handshake()
 
     def eof_received(self) -> None:
-        self._fail(ConnectionResetError("the other side ended before TLS began"))
+        self._fail(ConnectionResetError("the server closed the connection during the TLS handshake"))
         self._above.eof_received()
 
     def connection_lost(self, error: Exception | None) -> None:
-        self._fail(error or ConnectionResetError("the connection was lost before TLS began"))
+        self._fail(error or ConnectionResetError("the connection was lost during the TLS handshake"))
         self._above.connection_lost(error)
 
     def pause_writing(self) -> None:
@@ -76,17 +77,17 @@ class Secured(asyncio.Transport, asyncio.Protocol):
     def resume_writing(self) -> None:
         self._above.resume_writing()
 
-    def _shake_hands(self) -> None:
+    def _do_handshake(self) -> None:
         try:
             self._session.do_handshake()
         except ssl.SSLWantReadError:
             self._flush()
         except ssl.SSLError as error:
-            self._flush()  # why we refuse
+            self._flush()  # the alert with the reason
             self._fail(error)
         else:
             self._flush()
-            if not self._ready.done():  # a signal may have ended the wait meanwhile
+            if not self._ready.done():  # a signal handler may have cancelled the wait meanwhile
                 self._ready.set_result(None)
             self._decrypt(b"")
 
@@ -101,10 +102,10 @@ class Secured(asyncio.Transport, asyncio.Protocol):
             except ssl.SSLError:
                 self.abort()
                 return
-            self._above.eof_received()  # the other side said goodbye
+            self._above.eof_received()  # a close notification
             self.close()
             return
-        self._flush()  # TLS may have to say something itself
+        self._flush()  # TLS itself may have to send, such as a key update
 
     def _flush(self) -> None:
         if self._to_send.pending:

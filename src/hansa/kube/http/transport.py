@@ -1,12 +1,13 @@
-"""Requests and answers on the wire: `async (Request) -> Response`, and wrappers of that shape that compose.
+"""Sends requests to one API server: `async (Request) -> Response`, and wrappers of that shape that compose.
 
-One wrapper per concern: credentials, requests in flight, the server's "come back later". What a request means, and
-which answers are errors, is the client's.
+One wrapper per concern: credentials, requests in flight, Retry-After. What a request means, and which answers are
+errors, is left to the client.
 """
 
 import asyncio
 import errno
 import os
+import re
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
@@ -16,8 +17,10 @@ from urllib.parse import urlsplit
 
 from hansa.kube.credentials import Access, Credentials
 from hansa.kube.errors import Unreachable
-from hansa.kube.http.connection import Connection, ProxyRefused, Stale
+from hansa.kube.http.connection import Connection, ProxyRefused, Stale, TooLong
 from hansa.kube.http.connection_pool import Connections
+from hansa.kube.http.framing import Head, Malformed
+from hansa.kube.http.limits import LONGEST_RETRY_AFTER, MIB, Limits, TooLarge
 from hansa.kube.http.tunnel import Tunnel
 from hansa.runtime.clock import Clock
 
@@ -33,7 +36,7 @@ class Request:
     doing: str  # completes "cannot …"
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     body: bytes = field(default=b"", repr=False)
-    is_stream: bool = False  # the answer goes on until somebody ends it
+    is_stream: bool = False  # the body is read by the caller, as it is received
     access: Access | None = None
 
 
@@ -41,18 +44,18 @@ class Stream(Protocol):
     """The open body of an answer."""
 
     async def pieces(self) -> list[bytes]:
-        """What has come, in the pieces in which it was sent; empty at the end."""
+        """The received bytes, in the chunks in which they were sent; empty at the end."""
 
     async def read(self) -> bytes:
-        """What has come, at least one byte; empty at the end."""
+        """The received bytes, at least one; empty at the end."""
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """An answer. The body is read, unless it was to be streamed or the connection upgraded."""
+    """An answer, with its body; with a stream or a tunnel instead if the request is one for it."""
 
     status: int
     headers: Mapping[str, str] = field(repr=False)
@@ -67,7 +70,8 @@ Transport = Callable[[Request], Awaitable[Response]]
 class Http:
     """The innermost transport: HTTP/1.1 on connections that are kept open, for one API server."""
 
-    def __init__(self) -> None:
+    def __init__(self, limits: Limits | None = None) -> None:
+        self._limits = limits or Limits()
         self._connections = Connections()
 
     async def __call__(self, request: Request) -> Response:
@@ -77,14 +81,17 @@ class Http:
         data = _written(request, access)
         try:
             if request.is_stream:
-                return await _streamed(await self._connections.dial(access), data, request, access)
+                return await self._streamed(data, request, access)
             try:
                 return await self._exchange(data, access)
             except Stale:
-                # An idle connection may be closed just when it is used; what is not idempotent is not sent twice.
+                # The server may close an idle connection just when it is used. Only idempotent requests are sent twice.
                 if request.method not in IDEMPOTENT:
                     raise
                 return await self._exchange(data, access, is_new=True)
+        except TooLong:
+            limit = f"{self._limits.answer / MIB:g} MiB, of an error {self._limits.refusal / MIB:g} MiB"
+            raise TooLarge(f"cannot {request.doing}: the answer is larger than its limit ({limit})") from None
         except NETWORK_ERRORS as error:
             raise unreachable(error, access, request.doing) from None
 
@@ -95,29 +102,36 @@ class Http:
     async def _exchange(self, data: bytes, access: Access, *, is_new: bool = False) -> Response:
         connection = await self._connections.take(access, is_new=is_new)
         try:
-            status, headers = await connection.exchange(data)
-            body = await connection.body()
+            head = await connection.exchange(data)
+            body = await connection.body(self._limit(head))
         except BaseException:
             self._connections.drop(connection)
             raise
         self._connections.give_back(connection, access)
-        return Response(status, headers, body)
+        return Response(head.status, head.headers, body)
 
-
-async def _streamed(connection: Connection, data: bytes, request: Request, access: Access) -> Response:
-    """An answer that goes on; a refusal is read to its end."""
-    try:
-        status, headers = await connection.exchange(data)
-        if status == 101:
-            return Response(status, headers, tunnel=Tunnel(connection, headers))
-        if status < 300:
-            return Response(status, headers, stream=_Body(connection, access, request.doing))
-        body = await connection.body()
-    except BaseException:
+    async def _streamed(self, data: bytes, request: Request, access: Access) -> Response:
+        """An answer whose body is left to the caller, except that of an error."""
+        connection = await self._connections.dial(access)
+        try:
+            head = await connection.exchange(data, may_upgrade=_is_upgrade(request))
+            if head.status == 101:
+                return Response(head.status, head.headers, tunnel=Tunnel(connection, head.headers))
+            if head.status < 300:
+                return Response(head.status, head.headers, stream=_Body(connection, access, request.doing))
+            body = await connection.body(self._limit(head))
+        except BaseException:
+            connection.close()
+            raise
         connection.close()
-        raise
-    connection.close()
-    return Response(status, headers, body)
+        return Response(head.status, head.headers, body)
+
+    def _limit(self, head: Head) -> int:
+        return self._limits.answer if head.status < 300 else self._limits.refusal
+
+
+def _is_upgrade(request: Request) -> bool:
+    return any(name.lower() == "upgrade" for name, _ in request.headers)
 
 
 class _Body:
@@ -155,7 +169,7 @@ def _written(request: Request, access: Access) -> bytes:
 
 
 def authorized(inner: Transport, credentials: Credentials) -> Transport:
-    """Present the current credentials; when they are refused, ask once for newer ones and try again with them."""
+    """Send the current credentials; if they are refused, renew them and retry, once."""
 
     async def send(request: Request) -> Response:
         access = await credentials.access()
@@ -170,7 +184,7 @@ def authorized(inner: Transport, credentials: Credentials) -> Transport:
 
 
 def bounded(inner: Transport, limit: int) -> Transport:
-    """At most so many requests in flight."""
+    """Send at most `limit` requests at a time."""
     slots = asyncio.Semaphore(limit)
 
     async def send(request: Request) -> Response:
@@ -181,7 +195,7 @@ def bounded(inner: Transport, limit: int) -> Transport:
 
 
 def patient(inner: Transport, clock: Clock, *, within: float) -> Transport:
-    """Come back when the server says so (429 or 5xx with Retry-After), for so many seconds; then give its answer."""
+    """Retry after a 429 or 5xx with Retry-After, for at most `within` seconds; then return the answer."""
 
     async def send(request: Request) -> Response:
         end = clock.now() + within
@@ -195,19 +209,24 @@ def patient(inner: Transport, clock: Clock, *, within: float) -> Transport:
     return send
 
 
+_SECONDS = re.compile(r"[0-9]{1,9}")  # str.isdigit() accepts digits that float() refuses
+
+
 def retry_after(response: Response) -> float | None:
-    """Seconds after which the server wants to be asked again; None if it does not say so."""
+    """The seconds of Retry-After, from 1 to LONGEST_RETRY_AFTER; None if the server has no valid one."""
     if response.status != 429 and response.status < 500:
         return None
     text = response.headers.get("Retry-After", "")
-    return max(float(text), 1.0) if text.isdigit() else None  # "0" would be a busy loop
+    if _SECONDS.fullmatch(text) is None:
+        return None
+    return min(max(float(text), 1.0), LONGEST_RETRY_AFTER)  # 0 would be a busy loop
 
 
 NETWORK_ERRORS = (OSError, EOFError)  # TimeoutError and ssl.SSLError are OSErrors
 
 
 def unreachable(error: Exception, access: Access, doing: str) -> Unreachable:
-    """One sentence for what the network raised. Raise it `from None`: causes can hold headers and proxy passwords."""
+    """The error for what the network raised. Raise it `from None`: causes can have headers and proxy passwords."""
     return Unreachable(f"cannot {doing}: {_why(error, access)}")
 
 
@@ -217,7 +236,9 @@ def _why(error: Exception, access: Access) -> str:
         case ssl.SSLCertVerificationError(verify_message=reason):
             return access.distrust(reason)
         case ProxyRefused():
-            return f"the proxy in {access.login.proxy_origin} does not let us through to {access.server}"
+            return f"the proxy in {access.login.proxy_origin} does not connect to {access.server}"
+        case Malformed():
+            return f"the answer of {access.server} is not valid HTTP: {error}"
         case TimeoutError():
             return f"{access.server}, from {origin}, does not answer"
         case ConnectionRefusedError() | socket.gaierror() | OSError(errno=errno.EHOSTUNREACH | errno.ENETUNREACH):
@@ -226,7 +247,7 @@ def _why(error: Exception, access: Access) -> str:
 
 
 def _reason(error: Exception) -> str:
-    # Only the system's own words: other texts can hold anything. asyncio puts addresses where they should be.
+    # Only the system's own text: other texts can contain secrets, and asyncio's have addresses in place of the reason.
     if isinstance(error, OSError) and error.errno:
         return os.strerror(error.errno).lower() if error.errno > 0 else str(error.strerror).lower()
     return type(error).__name__

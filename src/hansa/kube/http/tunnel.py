@@ -1,4 +1,4 @@
-"""Upgraded connections (exec, attach, port-forward) as byte tunnels: SPDY and WebSocket alike, not interpreted."""
+"""Upgraded connections (exec, attach, port-forward) as byte tunnels; SPDY and WebSocket are not interpreted."""
 
 import asyncio
 from collections.abc import Mapping
@@ -9,27 +9,27 @@ CHUNK = 2**16  # bytes read at a time from the other connection
 
 
 class Tunnel:
-    """Bytes both ways. What the server sent right after its head comes first out of `read`."""
+    """Bytes in both directions. The first `read` returns what the server sent right after its head."""
 
     def __init__(self, connection: Connection, headers: Mapping[str, str]) -> None:
         self.headers = headers
         self._connection = connection
 
     async def read(self) -> bytes:
-        """What has come, at least one byte; empty at the end."""
+        """The received bytes, at least one; empty at the end."""
         return await self._connection.read_raw()
 
     async def write(self, data: bytes) -> None:
-        """Send; waits while the other side does not take it."""
+        """Send; waits while the send buffer is full."""
         await self._connection.write_raw(data)
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         self._connection.close()
 
 
 async def splice(tunnel: Tunnel, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Join a tunnel to another connection until one of them ends; then both are closed."""
+    """Copy between a tunnel and another connection until one of them ends; then both are closed."""
 
     async def up() -> None:
         while data := await reader.read(CHUNK):
@@ -42,7 +42,7 @@ async def splice(tunnel: Tunnel, reader: asyncio.StreamReader, writer: asyncio.S
 
     tasks = [asyncio.create_task(up()), asyncio.create_task(down())]
     try:
-        # Neither SPDY nor WebSocket uses half-closed connections, and TLS has none: the first end is the end.
+        # Neither SPDY nor WebSocket uses half-closed connections, so both close when one does.
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:
         tunnel.close()

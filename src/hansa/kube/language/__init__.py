@@ -1,1 +1,1 @@
-"""The pure parts of the Kubernetes API's language: quantities, selectors, affinity, tolerations. No I/O."""
+"""Values of the Kubernetes API: quantities, selectors, affinity, tolerations. Pure, no I/O."""

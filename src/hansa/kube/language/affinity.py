@@ -1,6 +1,8 @@
-"""Which nodes a pod may run on and which it prefers, by nodeSelector and node affinity, as kube-scheduler decides it.
-A condition that no node can meet (unknown operator, bad value) spoils its own term only: the others still count.
-Taints, resources and the relations between pods are left to others."""
+"""nodeSelector and node affinity: which nodes a pod may run on and which it prefers, as kube-scheduler decides it.
+
+A requirement with an unknown operator or a bad value makes its own term match no node; other terms still count.
+Taints, resources and pod affinity are left to `scheduling`.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,39 +19,39 @@ class AffinityError(errors.HansaError, ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
-    """Conditions on a node's labels and name that must all hold."""
+class NodeSelectorTerm:
+    """A term of a node selector: requirements on a node's labels and name that must all match."""
 
     labels: selectors.Selector
     fields: field_selectors.FieldSelector
 
     def matches(self, name: str, labels: Mapping[str, str]) -> bool:
-        """Whether a node with this name and these labels meets every condition."""
+        """Whether a node with this name and these labels matches every requirement."""
         return self.labels.matches(labels) and (not self.fields.terms or self.fields.matches({_NAME_FIELD: name}))
 
 
 @dataclass(frozen=True, slots=True)
 class NodeSelector:
-    """Terms of which one must hold; without terms no node is selected."""
+    """Terms of which at least one must match; without terms no node is selected."""
 
-    terms: tuple[Term, ...]
+    terms: tuple[NodeSelectorTerm, ...]
 
     def matches(self, name: str, labels: Mapping[str, str]) -> bool:
-        """Whether a node with this name and these labels meets one of the terms."""
+        """Whether a node with this name and these labels matches one of the terms."""
         return any(term.matches(name, labels) for term in self.terms)
 
 
 @dataclass(frozen=True, slots=True)
 class Preference:
-    """A term and what it is worth."""
+    """A preferred term and its weight."""
 
     weight: int
-    term: Term
+    term: NodeSelectorTerm
 
 
 @dataclass(frozen=True, slots=True)
 class NodeAffinity:
-    """What a pod demands of a node and what it likes about one."""
+    """The required and preferred node affinity of a pod, with its nodeSelector."""
 
     labels: selectors.Selector = selectors.EVERYTHING
     required: NodeSelector | None = None
@@ -60,7 +62,7 @@ class NodeAffinity:
         return self.labels.matches(labels) and (self.required is None or self.required.matches(name, labels))
 
     def score(self, name: str, labels: Mapping[str, str]) -> int:
-        """The sum of the weights of the preferences that the node meets."""
+        """The sum of the weights of the preferred terms that the node matches."""
         return sum(preference.weight for preference in self.preferred if preference.term.matches(name, labels))
 
 
@@ -128,8 +130,8 @@ def _node_selector(selector: _NodeSelector) -> NodeSelector:
     return NodeSelector(tuple(term for one in selector.node_selector_terms or () if (term := _term(one))))
 
 
-def _term(term: _Term) -> Term | None:
-    """The conditions of a term; none if it is empty or a condition is wrong, because then no node meets it."""
+def _term(term: _Term) -> NodeSelectorTerm | None:
+    """The parsed term; None if it is empty or a requirement is invalid, because then it matches no node."""
     if not term.match_expressions and not term.match_fields:
         return None
     try:
@@ -139,12 +141,12 @@ def _term(term: _Term) -> Term | None:
         fields = field_selectors.FieldSelector(tuple(_field(one) for one in term.match_fields or ()))
     except selectors.SelectorError:
         return None
-    return Term(labels, fields)
+    return NodeSelectorTerm(labels, fields)
 
 
-def _field(expression: selectors.Expression) -> field_selectors.Term:
+def _field(expression: selectors.Expression) -> field_selectors.FieldTerm:
     match expression.operator, expression.values:
         case "In" | "NotIn", (value,):
-            return field_selectors.Term(expression.key, value, negated=expression.operator == "NotIn")
+            return field_selectors.FieldTerm(expression.key, value, negated=expression.operator == "NotIn")
         case _:
             raise selectors.SelectorError(f"matchFields needs In or NotIn and one value, not {expression}")

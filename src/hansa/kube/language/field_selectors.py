@@ -1,5 +1,7 @@
-"""Field selectors: read, matched and printed as the API server does (`spec.nodeName=n1,status.phase!=Running`).
-Any dotted path can be matched here; a server offers a few per kind, and refuses others itself."""
+"""Field selectors: parsed, matched and printed as the API server does (`spec.nodeName=n1,status.phase!=Running`).
+
+Any dotted path can be matched here; a server supports a few per kind and refuses others itself.
+"""
 
 import functools
 import re
@@ -13,7 +15,7 @@ CACHED: Final = 1024  # like label selectors, there are few different ones
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class FieldTerm:
     """One field that must have a value, or must not."""
 
     field: str
@@ -32,7 +34,7 @@ class Term:
 class FieldSelector:
     """Terms on fields that must all hold."""
 
-    terms: tuple[Term, ...] = ()
+    terms: tuple[FieldTerm, ...] = ()
 
     def matches(self, fields: Mapping[str, str]) -> bool:
         """Whether the fields, named by their paths, meet every term."""
@@ -53,7 +55,7 @@ def parse(text: str) -> FieldSelector:
 
 
 def field_of(obj: Mapping[str, Any], path: str) -> str:
-    """The value at a dotted path as field selectors see it: a missing one is empty, a missing switch is off."""
+    """The value at a dotted path in a field selector: a missing one is empty, a missing boolean is false."""
     at: Any = obj
     for name in path.split("."):
         at = at.get(name) if isinstance(at, Mapping) else None
@@ -73,7 +75,7 @@ _ESCAPE: Final = re.compile(r"\\(.)")
 _SWITCHES: Final = frozenset({"spec.hostNetwork", "spec.unschedulable"})  # selectable fields that are booleans
 
 
-def _term(text: str, part: str) -> Term:
+def _term(text: str, part: str) -> FieldTerm:
     match = _TERM.fullmatch(part)
     if match is None:
         raise selectors.SelectorError(
@@ -81,7 +83,7 @@ def _term(text: str, part: str) -> Term:
             r"(in a value, write \, for a comma, \= for an equals sign and \\ for a backslash)"
         )
     field, sign, value = match.groups()
-    return Term(field, _ESCAPE.sub(r"\1", value), negated=sign == "!=")
+    return FieldTerm(field, _ESCAPE.sub(r"\1", value), negated=sign == "!=")
 
 
 def _escaped(special: re.Match[str]) -> str:

@@ -1,6 +1,8 @@
-"""Kubernetes quantities ("100m", "16Gi", "2e3"): exact values, spelled as the API server spells them.
+"""Kubernetes quantities ("100m", "16Gi", "2e3"): exact values, printed as the API server prints them.
+
 A value is a whole number of nano-units, so sums over thousands of nodes are plain integer sums.
-Which resources exist, and how vectors of them are compared, is left to others."""
+Which resources exist, and how resource lists are compared, is left to callers.
+"""
 
 import functools
 import re
@@ -17,17 +19,17 @@ MILLI: Final = 10**6
 """A thousandth of a unit in nano-units: the server rounds every resource list up to it."""
 
 CACHED: Final = 4096  # a cluster uses a few hundred spellings of quantities
-LONGEST: Final = 1000  # characters; nobody means more, and reading digits costs their square
+LONGEST: Final = 1000  # characters; parsing digits takes quadratic time
 GREATEST_EXPONENT: Final = 999  # "1e999999999" would need half a gigabyte
 GREATEST_BINARY: Final = (2**63 - 1) * UNIT  # the server caps long quantities with a binary suffix to int64
 
 
 class QuantityError(errors.HansaError, ValueError):
-    """A text is not a quantity."""
+    """The text is not a quantity."""
 
 
 class Format(StrEnum):
-    """How a quantity was written, and is written again."""
+    """The format in which a quantity was written, and in which it is printed."""
 
     DECIMAL = "DecimalSI"
     BINARY = "BinarySI"
@@ -39,7 +41,7 @@ class Quantity(msgspec.Struct, frozen=True, eq=False, gc=False):
 
     nano: int
     format: Format = Format.DECIMAL
-    text: str = ""  # the server keeps some spellings that are not canonical ("+5", "1.250"): so do we
+    text: str = ""  # kept for spellings that are not canonical but that the server keeps ("+5", "1.250")
 
     def __str__(self) -> str:
         return self.text or _canonical(self.nano, self.format)
@@ -112,7 +114,7 @@ def of(units: int, form: Format = Format.DECIMAL) -> Quantity:
 
 @functools.lru_cache(maxsize=CACHED, typed=True)
 def parse(text: str | int | float) -> Quantity:
-    """Read a quantity as a manifest has it: a text, or a plain number."""
+    """Parse a quantity of a manifest: a string or a number."""
     spelled = text.strip(" ") if isinstance(text, str) else msgspec.json.encode(text).decode()
     match = _SPELLING.fullmatch(spelled) if 0 < len(spelled) <= LONGEST else None
     if match is None:
@@ -159,7 +161,7 @@ def _is_short(whole: str, fraction: str, *, form: Format, exponent: int) -> bool
 
 
 def _is_final(whole: str, digits: str, exponent: int) -> bool:
-    """Whether the server takes a short decimal spelling for canonical and returns it as it came."""
+    """Whether the server treats a short decimal spelling as canonical and returns it unchanged."""
     return whole != "" and exponent % 3 == 0 and not digits.endswith("000")
 
 
@@ -186,10 +188,12 @@ def _without_factors(number: int, factor: int, *, most: int) -> tuple[int, int]:
 
 
 def _divided_up(number: int, by: int) -> int:
-    """Divide and round away from zero: who asks for some gets some."""
+    """Divide and round away from zero, so that a small request never becomes zero."""
     return -(-number // by) if number > 0 else number // by
 
 
 def _refused(spelled: str) -> QuantityError:
     shown = spelled if len(spelled) <= 80 else f"{spelled[:80]}…"
-    return QuantityError(f'"{shown}" is not a quantity: write a number and maybe a suffix, like 100m, 1.5, 16Gi or 2e3')
+    return QuantityError(
+        f'"{shown}" is not a quantity: use a number with an optional suffix, such as 100m, 1.5, 16Gi or 2e3'
+    )

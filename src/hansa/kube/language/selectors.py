@@ -1,6 +1,8 @@
-"""Label selectors: read, matched and printed as the API server does, so that a cache can answer in its place.
-A selector that matches nothing is an ordinary one (a label both there and absent), so it can be sent as well.
-Selectors of fields and of nodes have modules of their own."""
+"""Label selectors: parsed, matched and printed as the API server does, so that caches can be filtered locally.
+
+A selector that matches nothing requires a label both to exist and not to exist, so it can be sent to a server too.
+Field selectors and node selectors are `field_selectors` and `affinity`.
+"""
 
 import functools
 import re
@@ -21,7 +23,7 @@ class SelectorError(errors.HansaError, ValueError):
 
 
 class Operator(StrEnum):
-    """How a label relates to the values, named as in matchExpressions (where the first two don't occur)."""
+    """Operators of requirements, named as in matchExpressions, which do not have the first two."""
 
     EQUALS = "Equals"
     NOT_EQUALS = "NotEquals"
@@ -35,14 +37,14 @@ class Operator(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """One condition on one label; values are sorted. Use `requirement` to have it checked."""
+    """A requirement on one label; values are sorted. Use `requirement` to create a validated one."""
 
     key: str
     operator: Operator
     values: tuple[str, ...] = ()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether the labels meet the condition."""
+        """Whether the labels match the requirement."""
         value = labels.get(self.key)
         match self.operator:
             case Operator.EQUALS | Operator.IN:
@@ -76,12 +78,12 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """Conditions on labels that must all hold, sorted by key."""
+    """Requirements on labels that must all match, sorted by key."""
 
     requirements: tuple[Requirement, ...] = ()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether the labels meet every condition; no condition is met by all."""
+        """Whether the labels match every requirement; a selector without requirements matches everything."""
         return all(requirement.matches(labels) for requirement in self.requirements)
 
     def __str__(self) -> str:
@@ -89,7 +91,7 @@ class Selector:
 
 
 class Expression(msgspec.Struct, frozen=True):
-    """A condition as API objects have it in matchExpressions and matchFields."""
+    """An entry of matchExpressions or matchFields of an API object."""
 
     key: str
     operator: str
@@ -104,7 +106,7 @@ NOTHING: Final = Selector((Requirement("nothing", Operator.EXISTS), Requirement(
 
 @functools.lru_cache(maxsize=CACHED)
 def parse(text: str) -> Selector:
-    """Read the form of the command line and the query string: `a=b,c!=d,e in (x,y),!f,g`."""
+    """Parse the form of command lines and query strings: `a=b,c!=d,e in (x,y),!f,g`."""
     try:
         return _selector(_requirements(text))
     except SelectorError as error:
@@ -112,7 +114,7 @@ def parse(text: str) -> Selector:
 
 
 def of_object(selector: Mapping[str, Any] | None) -> Selector:
-    """Read a LabelSelector of an API object: none selects nothing, an empty one selects everything."""
+    """Parse a LabelSelector of an API object: None selects nothing, an empty one selects everything."""
     if selector is None:
         return NOTHING
     try:
@@ -124,12 +126,12 @@ def of_object(selector: Mapping[str, Any] | None) -> Selector:
 
 
 def of_labels(labels: Mapping[str, str]) -> Selector:
-    """Select what has all of these labels; they are taken as they are, as for a pod's nodeSelector."""
+    """A selector of objects with all of these labels, which are not validated, as for a pod's nodeSelector."""
     return _selector(Requirement(key, Operator.EQUALS, (value,)) for key, value in labels.items())
 
 
 def of_expression(expression: Expression, operators: Sequence[Operator] = SET_BASED) -> Requirement:
-    """Check one of matchExpressions, whose operator must be one of these."""
+    """A validated requirement from an expression, whose operator must be one of these."""
     if expression.operator not in operators:
         raise SelectorError(
             f'"{expression.operator}" on label "{expression.key}" is not an operator here: use {", ".join(operators)}'
@@ -138,13 +140,15 @@ def of_expression(expression: Expression, operators: Sequence[Operator] = SET_BA
 
 
 def requirement(key: str, operator: Operator, values: Iterable[str] = ()) -> Requirement:
-    """A checked condition: the key and the values could be a label's, and the operator takes that many."""
+    """A validated requirement: key and values are valid for labels, and their number fits the operator."""
     values = tuple(values)
     if not is_label_key(key):
-        raise SelectorError(f'"{key}" cannot be a label\'s key: that is a {_NAME_RULE}, maybe after a DNS name and "/"')
+        raise SelectorError(
+            f'"{key}" is not a valid label key: use a {_NAME_RULE}, optionally after a DNS name and "/"'
+        )
     for value in values:
         if not is_label_value(value):
-            raise SelectorError(f'"{value}" cannot be the value of label "{key}": that is empty or a {_NAME_RULE}')
+            raise SelectorError(f'"{value}" is not a valid value of label "{key}": it must be empty or a {_NAME_RULE}')
     match operator, len(values):
         case (Operator.EXISTS | Operator.DOES_NOT_EXIST, count) if count > 0:
             raise SelectorError(f'{operator} on label "{key}" takes no values')
@@ -158,7 +162,7 @@ def requirement(key: str, operator: Operator, values: Iterable[str] = ()) -> Req
 
 
 def is_label_key(key: str) -> bool:
-    """Whether it is a name of up to 63 characters, maybe after a DNS name and a slash."""
+    """Whether it is a name of up to 63 characters, optionally after a DNS name and a slash."""
     prefix, slash, name = key.rpartition("/")
     return _is_name(name) and (not slash or (len(prefix) <= 253 and _SUBDOMAIN.fullmatch(prefix) is not None))
 

@@ -1,5 +1,7 @@
-"""Taints of nodes and the tolerations of pods, as kube-scheduler and the taint eviction controller read them.
-The operators Lt and Gt match nothing: they are alpha in Kubernetes 1.35 and off unless somebody turns them on."""
+"""Taints of nodes and tolerations of pods, as kube-scheduler and the taint eviction controller evaluate them.
+
+The operators Lt and Gt match nothing: they are alpha in Kubernetes 1.35 and disabled by default.
+"""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -18,11 +20,11 @@ class Effect(StrEnum):
 
 
 REPELLING: Final = frozenset({Effect.NO_SCHEDULE, Effect.NO_EXECUTE})
-"""The effects that keep a new pod off a node."""
+"""The effects that prevent the scheduling of a new pod on a node."""
 
 
 class Taint(msgspec.Struct, frozen=True, gc=False):
-    """A node's reason to keep pods away. Decodes from the API's form."""
+    """A taint of a node. Decodes from the API's form."""
 
     key: str
     value: str = ""
@@ -33,7 +35,7 @@ class Taint(msgspec.Struct, frozen=True, gc=False):
 
 
 class Toleration(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """A pod's consent to taints; what is left empty fits all. Decodes from the API's form."""
+    """A toleration of a pod; an empty key or effect matches all. Decodes from the API's form."""
 
     key: str = ""
     operator: str = ""
@@ -42,7 +44,7 @@ class Toleration(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     toleration_seconds: int | None = None
 
     def tolerates(self, taint: Taint) -> bool:
-        """Whether it consents to this taint."""
+        """Whether it matches this taint."""
         if self.effect not in ("", taint.effect) or self.key not in ("", taint.key):
             return False
         match self.operator:
@@ -57,22 +59,22 @@ class Toleration(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 def untolerated(
     taints: Iterable[Taint], tolerations: Sequence[Toleration], *, effects: frozenset[Effect] = REPELLING
 ) -> tuple[Taint, ...]:
-    """The taints of these effects that none of the tolerations consents to."""
-    return tuple(taint for taint in taints if taint.effect in effects and _consent(taint, tolerations) is None)
+    """The taints of these effects that no toleration matches."""
+    return tuple(taint for taint in taints if taint.effect in effects and _first_match(taint, tolerations) is None)
 
 
-def stay(taints: Iterable[Taint], tolerations: Sequence[Toleration]) -> float:
-    """For how many seconds a pod may stay on a node with these taints: 0 is not at all, infinity is for good."""
+def seconds_until_eviction(taints: Iterable[Taint], tolerations: Sequence[Toleration]) -> float:
+    """The seconds until a pod is evicted from a node with these taints: 0 is at once, infinity is never."""
     evicting = (taint for taint in taints if taint.effect == Effect.NO_EXECUTE)
-    return min((_seconds(_consent(taint, tolerations)) for taint in evicting), default=math.inf)
+    return min((_seconds(_first_match(taint, tolerations)) for taint in evicting), default=math.inf)
 
 
-def _consent(taint: Taint, tolerations: Sequence[Toleration]) -> Toleration | None:
-    """The first toleration that fits: its time counts, even if a later one would allow more."""
+def _first_match(taint: Taint, tolerations: Sequence[Toleration]) -> Toleration | None:
+    """The first toleration that matches: its seconds count, even if a later one has more."""
     return next((toleration for toleration in tolerations if toleration.tolerates(taint)), None)
 
 
-def _seconds(consent: Toleration | None) -> float:
-    if consent is None:
+def _seconds(toleration: Toleration | None) -> float:
+    if toleration is None:
         return 0
-    return math.inf if consent.toleration_seconds is None else max(0, consent.toleration_seconds)
+    return math.inf if toleration.toleration_seconds is None else max(0, toleration.toleration_seconds)

@@ -1,4 +1,4 @@
-"""Kubeconfigs: what they say is what is used, and what is wrong with one is told by file and field."""
+"""Kubeconfigs: their fields are used, and an invalid one is reported by file and field."""
 
 import os
 from pathlib import Path
@@ -166,7 +166,7 @@ def test_a_file_that_is_no_kubeconfig_is_refused(text: str, sentence: str) -> No
         ({"users": []}, 'contexts[c].context.user of test.yaml is "c", which is not among users'),
     ],
 )
-def test_a_reference_that_leads_nowhere_is_told_by_its_field(change: dict[str, Any], sentence: str) -> None:
+def test_a_reference_to_a_missing_entry_is_reported_by_its_field(change: dict[str, Any], sentence: str) -> None:
     assert sentence in complaint(yaml.safe_dump(GOOD | change))
 
 
@@ -174,18 +174,18 @@ def test_a_reference_that_leads_nowhere_is_told_by_its_field(change: dict[str, A
     ("field", "value", "problem"),
     [
         ("server", None, "is missing"),
-        ("server", ["x"], "must be a text"),
-        ("server", "ftp://x", 'is "ftp://x", which is not an http(s) address'),
-        ("server", "https://x:port", "is not an http(s) address"),
+        ("server", ["x"], "must be a string"),
+        ("server", "ftp://x", 'is "ftp://x", which is not an http(s) URL'),
+        ("server", "https://x:port", "is not an http(s) URL"),
         ("insecure-skip-tls-verify", "yes", "must be true or false"),
         ("certificate-authority-data", "?", "is not valid base64"),
         ("certificate-authority-data", encoded(b"x"), "is not PEM"),
         ("certificate-authority", "/absent/ca", "No such file"),
-        ("proxy-url", f"socks5://me:{HUSH}@x", "is not an http:// or https:// address"),
+        ("proxy-url", f"socks5://me:{HUSH}@x", "is not an http:// or https:// URL"),
         ("extensions", {}, "must be a list of mappings"),
     ],
 )
-def test_a_wrong_field_of_a_cluster_is_told(field: str, value: object, problem: str) -> None:
+def test_an_invalid_field_of_a_cluster_is_reported(field: str, value: object, problem: str) -> None:
     sentence = complaint(yaml.safe_dump(document(SERVER | {field: value}, {})))
     assert f"clusters[c].cluster.{field} of test.yaml" in sentence
     assert problem in sentence
@@ -215,7 +215,7 @@ def test_a_wrong_field_of_a_cluster_is_told(field: str, value: object, problem: 
         ({"exec": EXEC | {"env": [{"value": HUSH}]}}, "exec.env", "has an entry without a name"),
     ],
 )
-def test_a_wrong_field_of_a_user_is_told(user: dict[str, Any], field: str, problem: str) -> None:
+def test_an_invalid_field_of_a_user_is_reported(user: dict[str, Any], field: str, problem: str) -> None:
     sentence = complaint(yaml.safe_dump(document(SERVER, user)))
     assert f"users[c].user.{field} of test.yaml" in sentence
     assert problem in sentence
@@ -230,13 +230,13 @@ def test_a_wrong_field_of_a_user_is_told(user: dict[str, Any], field: str, probl
         (PAIR.certificate, b"x", "users[c].user.client-key-data of test.yaml cannot be used"),
     ],
 )
-def test_a_certificate_without_its_key_is_told(certificate: bytes | None, key: bytes | None, problem: str) -> None:
+def test_a_certificate_without_its_key_is_reported(certificate: bytes | None, key: bytes | None, problem: str) -> None:
     parts = {"client-certificate-data": certificate, "client-key-data": key}
     user = {name: encoded(data) for name, data in parts.items() if data}
     assert problem in complaint(yaml.safe_dump(document(SERVER, user)))
 
 
-async def test_a_missing_kubeconfig_is_told_by_its_path(tmp_path: Path) -> None:
+async def test_a_missing_kubeconfig_is_reported_by_its_path(tmp_path: Path) -> None:
     with pytest.raises(BadCredentials, match=rf"no kubeconfig at {tmp_path}/config"):
         await kubeconfig.from_files(tmp_path / "config").access()
     with pytest.raises(BadCredentials, match=rf"cannot read the kubeconfig {tmp_path}: Is a directory"):

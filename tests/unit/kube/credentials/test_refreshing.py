@@ -1,4 +1,4 @@
-"""Credentials are kept fresh: what changes on disk is used, what is half written is not, what stays is not read."""
+"""Credentials are refreshed: changed files are used, half written ones are not, unchanged ones are not read."""
 
 import datetime
 import logging
@@ -93,8 +93,9 @@ async def test_a_half_written_rotation_leaves_the_former_credentials(
     clock.time += 1
     with caplog.at_level(logging.WARNING):
         assert await token(credentials) == "one-hush"
-    assert "not YAML" in caplog.text
-    assert "hush" not in caplog.text
+    (warning,) = caplog.records
+    assert "not YAML" in warning.__dict__["error"]
+    assert "hush" not in str(warning.__dict__)
     write(path, document(SERVER, {"token": "two"}))
     clock.time += 1
     assert await token(credentials) == "two"
@@ -177,7 +178,7 @@ async def test_a_secret_with_server_ca_and_token_is_used() -> None:
         ({"server": b"nothing://", "token": b"t"}, "key server of secret vc/r2 is"),
     ],
 )
-async def test_a_broken_secret_is_told_by_its_key(data: dict[str, bytes], sentence: str) -> None:
+async def test_an_invalid_secret_is_reported_by_its_key(data: dict[str, bytes], sentence: str) -> None:
     with pytest.raises(BadCredentials, match=sentence):
         await SecretCredentials(secret(**data)).access()
 

@@ -1,4 +1,4 @@
-"""Transports compose: credentials, requests in flight and the server's "come back later" are wrappers of one shape."""
+"""Transports compose: credentials, requests in flight and Retry-After are wrappers of one shape."""
 
 import asyncio
 
@@ -8,6 +8,8 @@ from hansa.kube.credentials import Access, Credentials
 from hansa.kube.credentials.login import Login, Text
 from hansa.kube.http import transport
 from hansa.kube.http.connection import ProxyRefused
+from hansa.kube.http.framing import Malformed
+from hansa.kube.http.limits import LONGEST_RETRY_AFTER
 from hansa.kube.http.transport import Request, Response
 from simulation import World, run
 
@@ -81,14 +83,21 @@ def test_requests_in_flight_are_bounded() -> None:
         (429, "2", 6, 10),  # as often as ten seconds allow
         (503, "4", 3, 8),
         (429, "0", 11, 10),  # never a busy loop
-        (429, "11", 1, 0),  # longer than we may wait
+        (429, "11", 1, 0),  # longer than the whole request may take
         (429, None, 1, 0),  # a disruption budget's refusal of an eviction, for one
         (503, None, 1, 0),
         (429, "tomorrow", 1, 0),
+        (429, "\u00b2", 1, 0),  # a digit to str.isdigit(), not to float()
+        (429, "\u0661", 1, 0),
+        (429, "1_0", 1, 0),
+        (429, "-1", 1, 0),
+        (429, "9" * 400, 1, 0),  # more than a float holds
         (409, "1", 1, 0),
     ],
 )
-def test_the_server_says_when_to_come_back(status: int, retry_after: str | None, calls: int, seconds: float) -> None:
+def test_requests_are_retried_after_retry_after(
+    status: int, retry_after: str | None, calls: int, seconds: float
+) -> None:
     async def main(world: World) -> tuple[int, float, int]:
         count = 0
 
@@ -103,7 +112,12 @@ def test_the_server_says_when_to_come_back(status: int, retry_after: str | None,
     assert run(main) == (calls, seconds, status)
 
 
-def test_an_answer_ends_the_waiting() -> None:
+@pytest.mark.parametrize("seconds", ["61", "3600", "999999999"])
+def test_retry_after_is_limited(seconds: str) -> None:
+    assert transport.retry_after(Response(429, {"Retry-After": seconds})) == LONGEST_RETRY_AFTER
+
+
+def test_an_answer_ends_the_retries() -> None:
     async def main(world: World) -> int:
         answers = iter([429, 429, 200])
 
@@ -119,7 +133,11 @@ async def test_what_the_network_raises_becomes_a_sentence_without_secrets() -> N
     access = await current()
     for error, sentence in (
         (ConnectionResetError("hush"), "the connection to https://a.example broke (ConnectionResetError)"),
-        (ProxyRefused("hush"), "the proxy in field proxy does not let us through to https://a.example"),
+        (ProxyRefused("hush"), "the proxy in field proxy does not connect to https://a.example"),
+        (
+            Malformed("a chunk has no valid size"),
+            "the answer of https://a.example is not valid HTTP: a chunk has no valid size",
+        ),
         (TimeoutError(), "https://a.example, from field server, does not answer"),
         (
             OSError(111, "Connection refused"),

@@ -61,7 +61,7 @@ def is_met(term: dict[str, Any]) -> bool:
         (condition("huge", "Gt", "8"), False),
     ],
 )
-def test_a_condition_on_labels_holds_as_the_scheduler_says(one: dict[str, Any], expected: bool) -> None:
+def test_a_condition_on_labels_is_met_as_by_the_scheduler(one: dict[str, Any], expected: bool) -> None:
     assert is_met({"matchExpressions": [one]}) is expected
 
 

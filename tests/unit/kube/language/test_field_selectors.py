@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hansa.kube.language import field_selectors
-from hansa.kube.language.field_selectors import FieldSelector, Term, parse
+from hansa.kube.language.field_selectors import FieldSelector, FieldTerm, parse
 from hansa.kube.language.selectors import SelectorError
 
 POD: dict[str, Any] = {
@@ -16,7 +16,7 @@ POD: dict[str, Any] = {
     "status": {"phase": "Running", "podIP": None},
 }
 paths = st.sampled_from(["type", "metadata.name", "status.phase", "spec.nodeName"])
-terms = st.builds(Term, paths, st.text(max_size=8) | st.text(alphabet="\\,=a", max_size=8), st.booleans())
+terms = st.builds(FieldTerm, paths, st.text(max_size=8) | st.text(alphabet="\\,=a", max_size=8), st.booleans())
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_a_field_selector_matches_an_object_when_every_term_holds(selector: str,
 
 def test_escapes_in_a_value_stand_for_the_character() -> None:
     selector = parse(r"reason=a\,b\=c\\d,type!=x")
-    assert selector == FieldSelector((Term("reason", "a,b=c\\d"), Term("type", "x", negated=True)))
+    assert selector == FieldSelector((FieldTerm("reason", "a,b=c\\d"), FieldTerm("type", "x", negated=True)))
     assert str(selector) == r"reason=a\,b\=c\\d,type!=x"
 
 
@@ -59,15 +59,15 @@ def test_a_broken_field_selector_is_refused_with_a_sentence_that_names_it(select
 
 
 @given(st.lists(terms, max_size=4))
-def test_a_printed_field_selector_reads_back_to_the_same(some: list[Term]) -> None:
+def test_a_printed_field_selector_reads_back_to_the_same(some: list[FieldTerm]) -> None:
     selector = parse(",".join(map(str, some)))
     assert sorted(map(str, selector.terms)) == sorted(map(str, some))
     assert parse(str(selector)) == selector
 
 
 @given(terms, st.dictionaries(paths, st.text(max_size=3)))
-def test_a_term_and_its_negation_divide_all_objects(term: Term, fields: dict[str, str]) -> None:
-    negation = Term(term.field, term.value, negated=not term.negated)
+def test_a_term_and_its_negation_divide_all_objects(term: FieldTerm, fields: dict[str, str]) -> None:
+    negation = FieldTerm(term.field, term.value, negated=not term.negated)
     assert term.matches(fields) is not negation.matches(fields)
     assert term.matches({term.field: term.value}) is not term.negated
 

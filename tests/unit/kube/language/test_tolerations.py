@@ -69,20 +69,20 @@ def test_a_pod_stays_as_long_as_its_tolerations_of_no_execute_allow() -> None:
         Toleration("down", "Exists", toleration_seconds=300),
         Toleration("lost", "Exists", toleration_seconds=5),
     )
-    assert tolerations.stay([], []) == math.inf
-    assert tolerations.stay([GPU], []) == math.inf
-    assert tolerations.stay([DOWN], []) == 0
-    assert tolerations.stay([DOWN], [Toleration("down", "Exists")]) == math.inf
-    assert tolerations.stay([DOWN], [patient]) == 300
-    assert tolerations.stay([DOWN, lost], [patient, hasty]) == 5
-    assert tolerations.stay([DOWN, lost], [patient]) == 0
-    assert tolerations.stay([DOWN], [Toleration("down", "Exists", toleration_seconds=-1)]) == 0
+    assert tolerations.seconds_until_eviction([], []) == math.inf
+    assert tolerations.seconds_until_eviction([GPU], []) == math.inf
+    assert tolerations.seconds_until_eviction([DOWN], []) == 0
+    assert tolerations.seconds_until_eviction([DOWN], [Toleration("down", "Exists")]) == math.inf
+    assert tolerations.seconds_until_eviction([DOWN], [patient]) == 300
+    assert tolerations.seconds_until_eviction([DOWN, lost], [patient, hasty]) == 5
+    assert tolerations.seconds_until_eviction([DOWN, lost], [patient]) == 0
+    assert tolerations.seconds_until_eviction([DOWN], [Toleration("down", "Exists", toleration_seconds=-1)]) == 0
 
 
 def test_the_first_toleration_that_fits_sets_the_time() -> None:
     short, forever = Toleration("down", "Exists", toleration_seconds=5), Toleration(operator="Exists")
-    assert tolerations.stay([DOWN], [short, forever]) == 5
-    assert tolerations.stay([DOWN], [forever, short]) == math.inf
+    assert tolerations.seconds_until_eviction([DOWN], [short, forever]) == 5
+    assert tolerations.seconds_until_eviction([DOWN], [forever, short]) == math.inf
 
 
 def test_taints_and_tolerations_decode_from_the_form_of_the_api() -> None:
@@ -100,11 +100,11 @@ def test_one_more_toleration_never_keeps_a_pod_off(
     before = tolerations.untolerated(some, given_)
     after = tolerations.untolerated(some, [*given_, more])
     assert set(after) <= set(before) <= set(some)
-    assert tolerations.stay(some, [*given_, more]) >= tolerations.stay(some, given_)
+    assert tolerations.seconds_until_eviction(some, [*given_, more]) >= tolerations.seconds_until_eviction(some, given_)
 
 
 @given(st.lists(taints, max_size=4))
 def test_a_toleration_of_everything_tolerates_all_taints(some: list[Taint]) -> None:
     everything = [Toleration(operator="Exists")]
     assert tolerations.untolerated(some, everything, effects=frozenset(Effect)) == ()
-    assert tolerations.stay(some, everything) == math.inf
+    assert tolerations.seconds_until_eviction(some, everything) == math.inf
