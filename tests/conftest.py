@@ -1,4 +1,4 @@
-"""Real clusters for tests: one that all share, started when the first test asks for it, and fresh ones on request."""
+"""Fixtures with real clusters: one that all tests share, started on first use, and fresh ones on request."""
 
 import itertools
 import os
@@ -23,34 +23,35 @@ from leftovers import owned_folder, sweep
 
 pytest_plugins = ["flakiness"]
 
-# The same examples in every run, however slow the machine; `make soak` looks for new ones.
+# The same examples in every run, on any machine; `make soak` searches for new ones.
 hypothesis.settings.register_profile("steady", deadline=None, derandomize=True)
 hypothesis.settings.register_profile("searching", deadline=None, max_examples=3000)
 hypothesis.settings.load_profile("searching" if "SOAK_MINUTES" in os.environ else "steady")
 
-APART = Path("tests/integration/local")  # its files share no cluster
-REAL = ("test_real", "test_machines", "test_streams")  # some of these look at all that the kernel has of machines
+INDEPENDENT = Path("tests/integration/local")  # its files share no cluster
+# Some of these list all network namespaces and cgroups of real nodes, so no two of them may run at the same time.
+REAL_NODES = ("test_real", "test_machines", "test_streams")
 
 
-class Together(LoadScopeScheduling):
-    """Where several processes share the tests, those that share clusters stay in one."""
+class ByCluster(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
+    """Distributes tests to the processes of xdist: those that share clusters run in one process."""
 
     def _split_scope(self, nodeid: str) -> str:
         path = Path(nodeid.partition("::")[0])
-        if path.name.startswith(REAL):
-            return "real machines"
-        return str(path if path.is_relative_to(APART) else path.parent)
+        if path.name.startswith(REAL_NODES):
+            return "real nodes"
+        return str(path if path.is_relative_to(INDEPENDENT) else path.parent)
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Together:
-    """Deal out the tests so."""
-    return Together(config, log)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByCluster:
+    """Use this distribution with `-n`."""
+    return ByCluster(config, log)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: Any) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Let fixtures know whether their test has failed, so that they can show what a program said."""
+    """Set `has_failed` of the test, so that its fixtures can print the logs of programs."""
     report = yield
     if report.when == "call":
         item.has_failed = report.failed
@@ -59,7 +60,7 @@ def pytest_runtest_makereport(item: Any) -> Generator[None, pytest.TestReport, p
 
 @pytest.fixture(scope="session")
 async def fleet() -> AsyncIterator[Fleet]:
-    """The clusters of this test run, in a state folder of their own; a run that was killed is cleaned up first."""
+    """The clusters of this run, in a state folder of their own. What a killed run left is removed first."""
     await sweep()
     with owned_folder() as folder:
         fleet = Fleet(State(folder / "state"), is_etcd_fast=True)
@@ -71,7 +72,7 @@ async def fleet() -> AsyncIterator[Fleet]:
 
 @pytest.fixture(scope="session")
 async def cluster(fleet: Fleet) -> Cluster:
-    """The cluster that tests share: full control plane, two kwok nodes, no rate limits. It outlives the test."""
+    """The cluster that tests share: full control plane, two kwok nodes, no rate limits."""
     [shared] = await fleet.up([ClusterSpec("shared", nodes=2, lift_limits=True)])
     return shared
 
@@ -96,7 +97,7 @@ async def namespace(client: Client) -> AsyncIterator[str]:
 
 @pytest.fixture
 async def fresh_cluster(fleet: Fleet) -> AsyncIterator[FreshCluster]:
-    """Makes clusters of the test's own (`await fresh_cluster(nodes=1)`), which may be broken at will."""
+    """Creates clusters for one test (`await fresh_cluster(nodes=1)`), which the test may break."""
     made: list[str] = []
     numbers = itertools.count(1)
 
@@ -112,7 +113,7 @@ async def fresh_cluster(fleet: Fleet) -> AsyncIterator[FreshCluster]:
 
 @pytest.fixture(scope="session")
 async def real_cluster(fleet: Fleet) -> Cluster:
-    """A cluster with a real node, which tests share. Where the machine can't have one, the test says why."""
+    """A cluster with a real node, which tests share; they are skipped where the machine cannot run one."""
     real_machine.tools(fleet.state.root)
     [shared] = await fleet.up([ClusterSpec("real", real_nodes=1)])
     return shared

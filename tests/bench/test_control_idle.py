@@ -53,7 +53,7 @@ async def test_two_hundred_idle_watches_cost_almost_nothing(fleet):
             informers = machine.informers(cluster.name, client)
             stores += [informers.acquire(informer.Scope(resource)) for resource in WATCHED]
         for store in stores:
-            await store.knowledge.wait_complete(60)
+            await store.freshness.wait_synced(60)
         changes = itertools.count()
         for store in stores:
             store.listen(lambda _: next(changes), lambda obj: [obj.key])
@@ -61,7 +61,7 @@ async def test_two_hundred_idle_watches_cost_almost_nothing(fleet):
         began, cpu = time.perf_counter(), time.process_time()
         await asyncio.sleep(SECONDS)
         percent = 100 * (time.process_time() - cpu) / (time.perf_counter() - began)
-        assert all(store.knowledge.is_known for store in stores)
+        assert all(store.freshness.is_known for store in stores)
         print(
             f"\nidle, {len(stores)} watches over {len(clusters)} real clusters, {SECONDS:.0f} s,"
             f" {next(changes) - started - 1} changes"

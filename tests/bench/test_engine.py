@@ -35,19 +35,19 @@ class Caches:
     def __init__(self):
         self.clock, self.metrics = clock.SystemClock(), metrics.Registry()
         self.versions, self.woken = itertools.count(10), 0
-        self.waiting = Wakeups(self.wake)
+        self.wakeups = Wakeups(self.wake)
         self.views, self.ways = {}, contextlib.ExitStack()
 
     def wake(self, key):
-        self.woken += bool(self.views[key.cluster].concerned(key))
+        self.woken += bool(self.views[key.cluster].placements.concerned(key))
 
     def changed(self, topic):
         if isinstance(topic, Key):
             self.wake(topic)
-        self.waiting.notify(topic)
+        self.wakeups.notify(topic)
 
     def side(self, name, mode):
-        cluster = types.SimpleNamespace(name=name, health=types.SimpleNamespace(trouble=""))
+        cluster = types.SimpleNamespace(name=name, health=types.SimpleNamespace(error=""))
         stores = {r: Store(f"{name} {r}", clock=self.clock, metrics=self.metrics) for r in mode.rules}
         for store in stores.values():
             store.apply(watching.Restarted())
@@ -55,7 +55,7 @@ class Caches:
         return ClusterCaches(cluster, stores)
 
     def view(self, name, upper_id, mode):
-        made = UpperView(self.side(name, mode), upper_id, mode, waiting=self.waiting, clock=self.clock)
+        made = UpperView(self.side(name, mode), upper_id, mode, wakeups=self.wakeups, clock=self.clock)
         self.views[name] = made
         return made
 
@@ -74,14 +74,14 @@ def tenants(count):
         name = f"default-{number:06}-vc"
         settings = replace(golden_files.TENANT.settings, key=name, name=f"vc-{number}")
         world.ways.enter_context(
-            lower.led_to(world.view(name, f"id-{number}", DOWN), Route(name, "super", settings), world.changed)
+            lower.linked(world.view(name, f"id-{number}", DOWN), Route(name, "super", settings), world.changed)
         )
     pods = []
     for number, view in zip(range(PODS), itertools.cycle(world.views.values()), strict=False):
-        upper = world.put(view.upper, a_pod(name=f"web-{number}"))
+        upper = world.put(view.clusters.upper, a_pod(name=f"web-{number}"))
         key = Key(view.name, resources.PODS, *upper.key)
         view.placements.changed(ObjectRef(resources.PODS, upper.key))
-        made = DOWN.desired(upper, key, view.clusters.links["super"])
+        made = DOWN.desired(upper, key, view.snapshot(key).pair.links["super"])
         pods.append((view, key, world.put(lower.side, made.with_fields(status={"phase": "Pending"}))))
     return world, lower.side, pods
 
@@ -90,15 +90,15 @@ def turned(count):
     """The way up: the super cluster's pods as they are looked at for the nodes that so many tenants see."""
     world = Caches()
     view = world.view("super", "id-super", UP)
-    view.upper.stores[resources.PODS].listen(
-        lambda name: (view.placements.changed(name), world.changed(view.key(name))),
+    view.clusters.upper.stores[resources.PODS].listen(
+        lambda name: (view.placements.changed(name), world.changed(view.clusters.key(name))),
         lambda obj: (ObjectRef(resources.PODS, obj.key),),
     )
     for number in range(count):
         name = f"default-{number:06}-vc"
         view.attach(Route("super", name, replace(golden_files.TENANT.settings, key=name)), world.side(name, UP))
     pods = [a_pod(name=f"web-{number}").with_fields(status={"phase": "Pending"}) for number in range(PODS)]
-    return world, view.upper, [(view, None, world.put(view.upper, pod)) for pod in pods]
+    return world, view.clusters.upper, [(view, None, world.put(view.clusters.upper, pod)) for pod in pods]
 
 
 def of_a_change(world, side, pods):
@@ -119,7 +119,7 @@ def of_a_look(_world, _side, pods):
     """Seconds of CPU for a decision with all that it reads."""
     began = time.process_time()
     for view, key, _ in pods:
-        decision.decide(view.snapshot(key), DOWN)
+        decision.decide(view.snapshot(key).pair, DOWN)
     return (time.process_time() - began) / len(pods)
 
 

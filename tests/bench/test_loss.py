@@ -88,5 +88,5 @@ async def running(pool, cluster):
 
 
 def runs(pod: Object, cluster: str) -> bool:
-    is_leaving = pod.metadata.deletion_timestamp is not None
-    return not is_leaving and pod.status.get("phase") == "Running" and pod.annotations.get(SUPER_CLUSTER) == cluster
+    is_deleting = pod.metadata.deletion_timestamp is not None
+    return not is_deleting and pod.status.get("phase") == "Running" and pod.annotations.get(SUPER_CLUSTER) == cluster

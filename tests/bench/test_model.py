@@ -14,7 +14,7 @@ from hansa.model import decision, pair
 from hansa.model.mode import Mode
 from hansa.model.pair import Grade, Key, Link, Pair
 from hansa.modes import tensile
-from hansa.modes.tensile_settings import Lower, Source, TensileSettings, link
+from hansa.modes.tensile_settings import CredentialSource, Lower, TensileSettings, link
 from hansa.nodes.settings import NodeSettings
 
 MICROSECONDS = 1_000_000
@@ -109,7 +109,7 @@ def running(status: str) -> dict[str, Any]:
     return {"phase": "Running", "startTime": MADE, "conditions": conditions, "containerStatuses": [container]} | ips
 
 
-def a_pair(mode: Mode, *, above: str, below: str, settled: bool) -> Pair:
+def a_pair(mode: Mode, *, above: str, below: str, is_in_sync: bool) -> Pair:
     """A pod that runs, with one readiness above and one below."""
     upper = Object.of(manifest())
     lower = mode.desired(upper, KEY, LINKS["a"]).with_metadata(uid="77aa", resource_version="9")
@@ -117,7 +117,7 @@ def a_pair(mode: Mode, *, above: str, below: str, settled: bool) -> Pair:
     upper = upper.with_fields(status=running(above) | {"qosClass": "Burstable"})
     upper = upper.with_metadata(annotations={**upper.annotations, "hansa.dev/lower-uid": "77aa"})
     places = {"a": Grade.CHOSEN}
-    return Pair(KEY, upper, LINKS, {"a": lower}, places, settled=frozenset("a") if settled else frozenset())
+    return Pair(KEY, upper, LINKS, {"a": lower}, places, in_sync=frozenset("a") if is_in_sync else frozenset())
 
 
 def cost(work: Callable[[], object]) -> float:
@@ -128,26 +128,26 @@ def cost(work: Callable[[], object]) -> float:
 
 @pytest.fixture
 def mode() -> Mode:
-    return tensile.mode(TensileSettings(Source(), (Lower(Source(), NODE, link(NODE)),)))
+    return tensile.mode(TensileSettings(CredentialSource(), (Lower(CredentialSource(), NODE, link(NODE)),)))
 
 
 def test_what_a_decision_costs(mode: Mode) -> None:
     new = Pair(KEY, Object.of(manifest()), LINKS, {"a": None}, {"a": Grade.CHOSEN})
-    changed = a_pair(mode, above="False", below="True", settled=True)
-    same = a_pair(mode, above="True", below="True", settled=True)
-    unsettled = a_pair(mode, above="True", below="True", settled=False)
+    changed = a_pair(mode, above="False", below="True", is_in_sync=True)
+    same = a_pair(mode, above="True", below="True", is_in_sync=True)
+    not_in_sync = a_pair(mode, above="True", below="True", is_in_sync=False)
     assert isinstance(changed.upper, Object)
     upper = changed.upper
     measured = {
         "creation": (cost(lambda: decision.decide(new, mode)), 250),
         "status event": (cost(lambda: decision.decide(changed, mode)), 60),
         "nothing new": (cost(lambda: decision.decide(same, mode)), 60),
-        "nothing new, not settled": (cost(lambda: decision.decide(unsettled, mode)), 350),
+        "nothing new, not in sync": (cost(lambda: decision.decide(not_in_sync, mode)), 350),
         "the content of an object": (cost(lambda: pair.content(upper)), 10),
     }
     assert len(decision.decide(new, mode).writes) == 1
     assert len(decision.decide(changed, mode).writes) == 1
-    assert decision.decide(unsettled, mode).actions == decision.decide(same, mode).actions == ()
+    assert decision.decide(not_in_sync, mode).actions == decision.decide(same, mode).actions == ()
     print()
     for name, (microseconds, most) in measured.items():
         figure(f"{name}, µs", microseconds, most=most)

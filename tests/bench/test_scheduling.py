@@ -16,7 +16,7 @@ from hansa.scheduling.placed_pods import PlacedPod, labels_of
 from hansa.scheduling.slicing import pod_choice
 from hansa.scheduling.slicing.placements import Holding
 from hansa.scheduling.slicing.planning import plan
-from hansa.scheduling.slicing.pod_choice import Seat, Seats
+from hansa.scheduling.slicing.pod_choice import Assignment, Assignments
 from hansa.scheduling.slicing.pool import Member, Pool
 from hansa.scheduling.slicing.slice_request import SliceRequest
 
@@ -51,7 +51,7 @@ def a_pod(cpu: str = "1", **spec: object) -> pod_request.PodRequest:
     )
 
 
-def resident(number: int) -> tuple[NamespacedName, PlacedPod]:
+def placed(number: int) -> tuple[NamespacedName, PlacedPod]:
     """Every node bears ten pods; one half of the nodes has little CPU left, the other half little memory."""
     scarce = ("cpu", "memory")[number % NODES % 2]
     unit = {"cpu": 15 * quantity.UNIT // 10, "memory": 6 * quantity.UNIT << 30}
@@ -66,7 +66,7 @@ def a_view(cluster: str, *, alone: bool = False) -> ClusterView:
     for number in range(NODES):
         view = view.with_node(a_node(number, alone=alone))
     for number in range(PODS):
-        view = view.with_resident(*resident(number))
+        view = view.with_placed_pod(*placed(number))
     return view
 
 
@@ -113,10 +113,10 @@ ASKED = {
 
 
 def test_what_a_verdict_costs(views: list[ClusterView]) -> None:
-    for name, ask in ASKED.items():
+    for name, request in ASKED.items():
         figure(
             f"verdict on a pod that {name}, ms",
-            cost(lambda ask=ask: evaluation.verdict(ask, views)) * MILLISECONDS,  # type: ignore[misc]
+            cost(lambda request=request: evaluation.verdict(request, views)) * MILLISECONDS,  # type: ignore[misc]
             most=5,
         )
     alone = [a_view(f"r{number}", alone=True) for number in range(2)]
@@ -128,15 +128,15 @@ def test_what_a_verdict_costs(views: list[ClusterView]) -> None:
 
 
 def test_what_a_change_costs(views: list[ClusterView]) -> None:
-    view, ask, (key, one) = views[0], ASKED["fits"], resident(77)
+    view, request, (key, one) = views[0], ASKED["fits"], placed(77)
     node = a_node(501)
     changed = Object.of(node.to_dict() | {"status": {**node.status, "allocatable": {"cpu": "8", "pods": "20"}}})
     new = NamespacedName("ns1", "new")
     measured = {
-        "a pod comes": lambda: view.with_resident(new, one),
+        "a pod comes": lambda: view.with_placed_pod(new, one),
         "a pod goes": lambda: view.without_pod(key),
         "a node changes": lambda: view.with_node(changed),
-        "a reservation": lambda: view.reserving(new, ask, node="n501", until=1.0),
+        "a reservation": lambda: view.reserving(new, request, node="n501", until=1.0),
     }
     for name, work in measured.items():
         figure(f"{name}, µs", cost(work, 200) * MICROSECONDS, most=200)
@@ -161,13 +161,13 @@ def test_what_planning_costs() -> None:
 def test_how_many_pods_are_placed_in_a_second(views: list[ClusterView]) -> None:
     known = {view.cluster: view for view in views}
     holding = Holding(dict.fromkeys(known, 1_000), {"cpu": quantity.UNIT, "memory": quantity.UNIT << 30})
-    seats, ask, count = Seats(), ASKED["fits"], 2_000
+    assignments, request, count = Assignments(), ASKED["fits"], 2_000
     cpu = time.process_time()
     for number in range(count):
-        fit = pod_choice.choose(ask, holding, used=seats.used("ns1"), views=known).best
+        fit = pod_choice.choose(request, holding, used=assignments.used("ns1"), views=known).best
         assert fit is not None
         key = NamespacedName("ns1", f"new{number}")
-        seats = seats.seated(key, Seat(fit.cluster, ask.amounts))
-        known[fit.cluster] = known[fit.cluster].reserving(key, ask, node=fit.node, until=60.0)
+        assignments = assignments.with_assignment(key, Assignment(fit.cluster, request.amounts))
+        known[fit.cluster] = known[fit.cluster].reserving(key, request, node=fit.node, until=60.0)
     print()
     figure("pods placed and reserved, each second of CPU", count / (time.process_time() - cpu), least=200)

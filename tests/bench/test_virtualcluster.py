@@ -20,7 +20,7 @@ from hansa.kube.client import Client
 from hansa.kube.objects import Object
 from hansa.local import ClusterSpec, NodeShape
 from hansa.tenancy import api
-from hansa.tenancy.syncing.credentials import Given, TenantCredentials
+from hansa.tenancy.syncing.credentials import EncodedKubeconfig, TenantCredentials
 from programs import Kubectl
 
 TENANTS = int(os.environ.get("HANSA_BENCH_TENANTS", "20"))
@@ -97,7 +97,7 @@ async def _tenants(client, kubectl, stack):
         await kubectl("wait", f"vc/{name}", "--for=jsonpath={.status.phase}=Running", "--timeout=300s")
         root = api.virtual_cluster(await client.get(api.VIRTUAL_CLUSTERS, name, namespace="default")).root
         secret = await client.get(resources.SECRETS, "admin-kubeconfig", namespace=root)
-        access = TenantCredentials(Given(secret.get("data")["admin-kubeconfig"], name))
+        access = TenantCredentials(EncodedKubeconfig(secret.get("data")["admin-kubeconfig"], name))
         tenant = await stack.enter_async_context(Client(access, user_agent="hansa-bench"))
         await tenant.list(resources.NAMESPACES)
         seconds.append(time.perf_counter() - began)

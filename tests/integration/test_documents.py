@@ -1,4 +1,4 @@
-"""What the documents tell a reader to run does run."""
+"""The commands in the documents run."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""Decisions, played to their end on random pairs and random histories."""
+"""Decisions, applied until nothing changes, on random pairs and random histories."""
 
 import dataclasses
 from collections.abc import Callable, Mapping
@@ -28,7 +28,7 @@ KINDS: Mapping[Resource, Lifecycle] = {
     CLAIMS: lifecycle.DATA,
     ACCOUNTS: lifecycle.SHARED_COPY,
     ROOMS: lifecycle.NAMESPACE,
-    GUESTS: lifecycle.COPY,  # some of them may not travel
+    GUESTS: lifecycle.COPY,  # some of them are not allowed
     ROBOTS: lifecycle.POD,  # their lower ones have a node that their upper ones are bound to
     ENVOYS: replace(lifecycle.POD, finalizer="hansa.dev/test"),  # their lower names depend on the upper uid
 }
@@ -146,11 +146,11 @@ def worlds(draw: st.DrawFn) -> World:
     world.nodes = draw(st.sampled_from((set(), {NODE})))
     manifest = draw(manifests())
     if draw(st.booleans()) or draw(st.booleans()):
-        told = draw(statuses())
+        status = draw(statuses())
         has_run = {keys.LOWER_UID: "a-0"} if draw(st.booleans()) else {}
         annotations = manifest["metadata"]["annotations"] | has_run
         metadata = manifest["metadata"] | {"annotations": annotations} | draw(leavings())
-        place(world.home, manifest | {"metadata": metadata, "status": told}, "this-life")
+        place(world.home, manifest | {"metadata": metadata, "status": status}, "this-life")
     for cluster in LOWERS:
         if lower := draw(lowers("this-life", manifest)):
             uid = lower["metadata"]["annotations"].get(keys.UPPER_UID, "this-life")
@@ -159,9 +159,9 @@ def worlds(draw: st.DrawFn) -> World:
 
 
 def wanted(world: World) -> dict[str, Grade]:
-    """Where copies should be, said once more in other words."""
+    """Where copies should be, computed in a second way."""
     assert not isinstance(world.intents, Unknown)
-    if world.upper is None or world.upper.is_leaving:
+    if world.upper is None or world.upper.is_deleting:
         return {}
     is_chosen = Grade.CHOSEN in world.intents.values()
     return {c: g for c, g in world.intents.items() if g is Grade.CHOSEN or (g is Grade.CANDIDATE and not is_chosen)}
@@ -175,21 +175,21 @@ def is_bound(world: World, copied: Object) -> bool:
 def check_end(world: World) -> None:
     """What must be true when nothing is left to do."""
     life, upper, copies, places = KINDS[world.key.resource], world.upper, world.copies(), wanted(world)
-    is_kept = upper is not None and upper.is_leaving and life.deleted_last
+    is_kept = upper is not None and upper.is_deleting and life.deleted_last
     if upper is not None and (is_kept or MODE.rules[world.key.resource].refusal(upper, world.links["a"])):
         return  # what is there stays as it is
     assert not any(world.leftovers(cluster) for cluster in LOWERS), "a copy of a former object stays"
     if upper is not None and life.finalizer:
         is_held = life.finalizer in upper.metadata.finalizers
         assert is_held or not copies or life.is_finished(upper), "a copy without the finalizer"
-        assert not is_held or copies or not upper.is_leaving, "the finalizer stays"
+        assert not is_held or copies or not upper.is_deleting, "the finalizer stays"
     for cluster, copied in copies.items():
         assert upper is not None, f"an orphan stays in {cluster}"
         assert copied.annotations[keys.UPPER_UID] == upper.uid, f"a former life stays in {cluster}"
-        assert cluster in places or (life.outlives_users and not upper.is_leaving), (
+        assert cluster in places or (life.outlives_users and not upper.is_deleting), (
             f"a copy stays in {cluster} unwanted"
         )
-        assert not copied.is_leaving
+        assert not copied.is_deleting
         desired = MODE.desired(upper, world.key, world.links[cluster])
         assert copied.spec == desired.spec
         assert desired.labels.items() <= copied.labels.items()
@@ -201,7 +201,7 @@ def check_end(world: World) -> None:
     is_over = life.is_finished(upper)
     missing = places.keys() - copies.keys() - world.foreign()
     assert not missing or is_over, f"no copy in {missing}"
-    if life.completes_deletion and upper.is_leaving and world.intents:
+    if life.completes_deletion and upper.is_deleting and world.intents:
         assert upper.metadata.finalizers, "it was not released"
         assert is_over, "those who hold it do not learn that it has ended"
     speaking = sorted(c for c in copies if places.get(c) is Grade.CHOSEN)
@@ -219,7 +219,7 @@ def shape(world: World) -> dict[str, Any]:
             return None
         plain = obj.with_metadata(resource_version="", uid="" if world.is_ours(obj) else obj.uid).to_dict()
         plain["metadata"].get("annotations", {}).pop(keys.LOWER_UID, None)
-        if obj.is_leaving:  # what its lower object said just before may be lost; how it ended must not
+        if obj.is_deleting:  # its last status may be lost, the final phase must not
             plain["status"] = KINDS[world.key.resource].is_finished(obj) and obj.status["phase"]
         return plain
 
@@ -283,7 +283,7 @@ def test_nothing_is_concluded_from_what_cannot_be_seen(world: World, hidden: set
 def test_nothing_is_written_while_it_is_unknown_where_an_object_belongs(world: World) -> None:
     world.intents = Unknown("the pods are not listed yet")
     planned = decision.decide(world.pair(), MODE).writes
-    if world.upper is not None and not world.upper.is_leaving:
+    if world.upper is not None and not world.upper.is_deleting:
         assert planned == ()
     else:
         assert {type(a) for a in planned} <= {plan.Delete}
@@ -332,7 +332,7 @@ def it_is_placed_elsewhere(world: World, draw: st.DataObject) -> None:
 
 
 def lower_goes_on(world: World, draw: st.DataObject) -> None:
-    """A lower object tells something new; what is finished stays so."""
+    """A lower object has a new status; a finished one stays finished."""
     cluster = draw.draw(st.sampled_from(LOWERS))
     lower = world.lower(cluster)
     if lower is not None and lower.status.get("phase") not in ("Succeeded", "Failed"):
@@ -345,13 +345,13 @@ def lower_is_taken_away(world: World, draw: st.DataObject) -> None:
         world.servers[cluster].delete(lower, draw.draw(st.sampled_from((None, 0))))
 
 
-def stranger_takes_the_name(world: World, draw: st.DataObject) -> None:
+def foreign_object_takes_the_name(world: World, draw: st.DataObject) -> None:
     cluster = draw.draw(st.sampled_from(LOWERS))
     if cluster not in world.copies():
         world.servers[cluster].create(draw.draw(manifests()))
 
 
-def stranger_leaves(world: World, draw: st.DataObject) -> None:
+def foreign_object_leaves(world: World, draw: st.DataObject) -> None:
     for cluster in world.foreign():
         lower = world.lower(cluster)
         assert lower is not None
@@ -389,8 +389,8 @@ HISTORY: tuple[Callable[[World, st.DataObject], None], ...] = (
     it_is_placed_elsewhere,
     lower_goes_on,
     lower_is_taken_away,
-    stranger_takes_the_name,
-    stranger_leaves,
+    foreign_object_takes_the_name,
+    foreign_object_leaves,
     time_passes,
     a_cluster_hides,
     the_node_comes_or_goes,
@@ -415,7 +415,7 @@ def check_write(world: World, action: plan.Write) -> None:
         return
     assert upper is not None
     assert there is None
-    assert not upper.is_leaving
+    assert not upper.is_deleting
     assert not life.is_finished(upper), "what is finished runs again"
     assert not MODE.rules[world.key.resource].refusal(upper, world.links[action.cluster]), "it may not travel"
     if life.runs_once and Grade.CHOSEN in wanted(world).values():

@@ -14,7 +14,7 @@ from hansa.scheduling.slicing.pool import Headroom, Member, Pool, State
 from hansa.scheduling.slicing.slice_request import SliceRequest
 
 CLUSTERS = ("r1", "r2", "r3")
-POLICIES = (policies.Spread(), policies.Pack(), policies.read("prefer size=big:3"))
+POLICIES = (policies.Spread(), policies.Pack(), policies.parse("prefer size=big:3"))
 SIZES = st.sampled_from(({"cpu": 1}, {"cpu": 2}, {"cpu": 1, "memory": 3}, {"cpu": 3, "memory": 2}))
 NUMBERS = st.integers(0, 4)
 
@@ -38,7 +38,7 @@ def cases(draw):
     quota = {name: draw(st.integers(1, 12)) for name in size}
     holding = Holding(had, old)
     policy = draw(st.sampled_from(POLICIES))
-    return SliceRequest("ns", quota, size, standing=had, planned=holding, policy=policy), pool.with_holding(
+    return SliceRequest("ns", quota, size, annotated=had, planned=holding, policy=policy), pool.with_holding(
         "ns", holding
     )
 
@@ -46,48 +46,50 @@ def cases(draw):
 @settings(max_examples=300, deadline=None)
 @given(cases())
 def test_as_much_as_fits_is_placed_and_as_little_as_possible_moves(case):
-    wish, pool = case
-    said = plan(wish, pool)
-    wanted = slices.count(wish.quota, wish.slice)
-    rooms = [pool.with_holding("ns", Holding()).room(cluster, wish.slice) for cluster in CLUSTERS]
+    request, pool = case
+    result = plan(request, pool)
+    wanted = slices.count(request.quota, request.slice)
+    rooms = [pool.with_holding("ns", Holding()).room(cluster, request.slice) for cluster in CLUSTERS]
     possible = list(itertools.product(*(range(room + 1) for room in rooms)))
     total = min(wanted, sum(rooms))
     best = min(
-        moved(wish.planned, dict(zip(CLUSTERS, one, strict=True)), wish.slice) for one in possible if sum(one) == total
+        moved(request.planned, dict(zip(CLUSTERS, one, strict=True)), request.slice)
+        for one in possible
+        if sum(one) == total
     )
-    assert sum(said.placements.values()) == total
-    assert all(said.placements.get(cluster, 0) <= room for cluster, room in zip(CLUSTERS, rooms, strict=True))
-    assert moved(wish.planned, said.placements, wish.slice) == best
-    assert (said.missing.slices if said.missing else 0) == wanted - total
+    assert sum(result.placements.values()) == total
+    assert all(result.placements.get(cluster, 0) <= room for cluster, room in zip(CLUSTERS, rooms, strict=True))
+    assert moved(request.planned, result.placements, request.slice) == best
+    assert (result.missing.slices if result.missing else 0) == wanted - total
 
 
 @settings(max_examples=150, deadline=None)
 @given(cases())
 def test_a_plan_that_was_followed_is_planned_again_as_it_is(case):
-    wish, pool = case
-    said = plan(wish, pool)
+    request, pool = case
+    result = plan(request, pool)
     followed = SliceRequest(
-        "ns", wish.quota, wish.slice, standing=said.placements, planned=said.holding, policy=wish.policy
+        "ns", request.quota, request.slice, annotated=result.placements, planned=result.holding, policy=request.policy
     )
-    again = plan(followed, pool.with_holding("ns", said.holding))
-    assert (again.holding, again.refused, again.notes) == (said.holding, "", ())
+    again = plan(followed, pool.with_holding("ns", result.holding))
+    assert (again.holding, again.refused, again.notes) == (result.holding, "", ())
 
 
 @settings(max_examples=150, deadline=None)
 @given(cases(), st.data())
 def test_running_pods_never_lose_their_slices(case, data):
-    wish, pool = case
+    request, pool = case
     used = {
-        cluster: {name: data.draw(st.integers(0, number * nano)) for name, nano in wish.planned.slice.items()}
-        for cluster, number in wish.planned.placements.items()
+        cluster: {name: data.draw(st.integers(0, number * nano)) for name, nano in request.planned.slice.items()}
+        for cluster, number in request.planned.placements.items()
     }
     same_size = SliceRequest(
-        "ns", wish.quota, wish.planned.slice, standing=wish.standing, planned=wish.planned, used=used
+        "ns", request.quota, request.planned.slice, annotated=request.annotated, planned=request.planned, used=used
     )
     if slices.count(same_size.quota, same_size.slice):
-        said = plan(same_size, pool)
+        result = plan(same_size, pool)
         needed = {cluster: slices.needed(amounts, same_size.slice) for cluster, amounts in used.items()}
-        assert all(said.placements.get(cluster, 0) >= number for cluster, number in needed.items())
+        assert all(result.placements.get(cluster, 0) >= number for cluster, number in needed.items())
 
 
 def test_two_hundred_namespaces_over_five_clusters_never_hold_more_than_there_is():
@@ -104,20 +106,20 @@ def test_two_hundred_namespaces_over_five_clusters_never_hold_more_than_there_is
         quota = {} if chance.random() < 0.1 else {"cpu": chance.randint(1, 20), "memory": chance.randint(1, 20)}
         size = chance.choice(sizes)
         before = pool.holding(namespace)
-        standing = before.placements if chance.random() < 0.9 else {}
-        wish = SliceRequest(
+        annotated = before.placements if chance.random() < 0.9 else {}
+        request = SliceRequest(
             namespace,
             quota,
             size,
-            standing=standing,
+            annotated=annotated,
             planned=before,
             policy=chance.choice(POLICIES[:2]),
             may_be_partial=chance.random() < 0.5,
         )
-        said = plan(wish, pool)
-        pool = pool.with_holding(namespace, said.holding)
-        wishes[namespace] = said
-        waiting += said.missing is not None
+        result = plan(request, pool)
+        pool = pool.with_holding(namespace, result.holding)
+        wishes[namespace] = result
+        waiting += result.missing is not None
         assert_nothing_is_given_twice(pool, wishes)
     assert waiting > 100, "the pool was full at times"
     assert_lost_slices_come_back(pool, wishes, chance)
@@ -138,10 +140,10 @@ def assert_lost_slices_come_back(pool, plans, chance) -> None:
         if not had.placements.get("r0"):
             continue
         quota = slices.times(had.slice, len(had))
-        said = plan(SliceRequest(namespace, quota, had.slice, standing=had.placements, planned=had), pool)
-        pool = pool.with_holding(namespace, said.holding)
-        plans[namespace] = said
+        result = plan(SliceRequest(namespace, quota, had.slice, annotated=had.placements, planned=had), pool)
+        pool = pool.with_holding(namespace, result.holding)
+        plans[namespace] = result
         stayed = {cluster: number for cluster, number in had.placements.items() if cluster != "r0"}
-        assert "r0" not in said.placements
-        assert all(said.placements[cluster] >= number for cluster, number in stayed.items()), "nothing else moved"
+        assert "r0" not in result.placements
+        assert all(result.placements[cluster] >= number for cluster, number in stayed.items()), "nothing else moved"
         assert_nothing_is_given_twice(pool, plans)

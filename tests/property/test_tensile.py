@@ -1,4 +1,4 @@
-"""tensile-kube's table on objects of every kind with random content: every copy comes to rest, and follows."""
+"""tensile-kube's table on objects of every kind with random content: every copy converges, and follows changes."""
 
 import copy
 from collections.abc import Callable
@@ -13,12 +13,12 @@ from hansa.kube.resource import Resource
 from hansa.model import stamp
 from hansa.model.pair import Grade, Key
 from hansa.modes import tensile
-from hansa.modes.tensile_settings import Lower, Source, TensileSettings, link
+from hansa.modes.tensile_settings import CredentialSource, Lower, TensileSettings, link
 from hansa.nodes.settings import NodeSettings
 from worlds import HOME, World
 
 NODE = NodeSettings("vn1", "a")
-MODE = tensile.mode(TensileSettings(Source(), (Lower(Source(), NODE, link(NODE)),)))
+MODE = tensile.mode(TensileSettings(CredentialSource(), (Lower(CredentialSource(), NODE, link(NODE)),)))
 NAME = {"namespace": "shop", "name": "web-0"}
 WORDS = st.sampled_from(("one", "two", "kube-root-ca.crt", "vn1", ""))
 Strategy = st.SearchStrategy[Any]

@@ -82,11 +82,11 @@ def takes(node, pod, nodes, pods) -> bool:
     room = quantity.parse(node.status["allocatable"]["cpu"]).nano - sum(
         pod_request.of_pod(one).amounts.get("cpu", 0) for one in used
     )
-    asked = pod_request.of_pod(pod).amounts.get("cpu", 0)
+    requested = pod_request.of_pod(pod).amounts.get("cpu", 0)
     tolerated = not node.spec["taints"] or pod.spec["tolerations"]
     selected = all(node.labels.get(key) == value for key, value in pod.spec["nodeSelector"].items())
     ready = node.status["conditions"][0]["status"] == "True"
-    fits = asked <= room or asked == 0
+    fits = requested <= room or requested == 0
     return bool(ready and tolerated and selected and fits) and are_friends(node, pod, nodes, bound)
 
 
@@ -125,22 +125,22 @@ def are_friends(node, pod, nodes, bound) -> bool:
 def test_a_verdict_is_what_a_walk_over_all_nodes_would_say(history, pod):
     view, there_nodes, there_pods = played(history)
     possible = {name for name, node in there_nodes.items() if takes(node, pod, there_nodes, there_pods)}
-    said = evaluation.evaluate(pod_request.of_pod(pod), view)
-    if isinstance(said, Fit):
-        assert said.node in possible
+    result = evaluation.evaluate(pod_request.of_pod(pod), view)
+    if isinstance(result, Fit):
+        assert result.node in possible
     else:
-        assert possible == set(), str(said)
+        assert possible == set(), str(result)
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(changes(), max_size=25), pods("new", None))
-def test_a_view_that_followed_each_change_says_the_same_as_one_made_of_the_end(history, pod):
+def test_a_view_that_followed_each_change_equals_one_built_from_the_final_state(history, pod):
     view, there_nodes, there_pods = played(history)
     fresh = a_view(*(there_nodes[name] for name in sorted(there_nodes)), *there_pods.values())
     assert {node.name: node.free for node in view.nodes()} == {node.name: node.free for node in fresh.nodes()}
-    assert dict(view.residents.items()) == dict(fresh.residents.items())
+    assert dict(view.pods.items()) == dict(fresh.pods.items())
     assert {shape: group.ranks for shape, group in view.groups.items()} == {
         shape: group.ranks for shape, group in fresh.groups.items()
     }
-    ask = pod_request.of_pod(pod)
-    assert evaluation.evaluate(ask, view) == evaluation.evaluate(ask, fresh)
+    request = pod_request.of_pod(pod)
+    assert evaluation.evaluate(request, view) == evaluation.evaluate(request, fresh)

@@ -1,4 +1,4 @@
-"""Service accounts with exactly the rights of some manifests: what they asked for, were refused, and did not need."""
+"""Service accounts with exactly the rights of some manifests: their requests, refusals and unused rights."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ import yaml
 from league import Member
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
-# Judged by the API server when somebody writes a Role or a RoleBinding; no request has these verbs.
+# Checked by the API server on writes of a Role or a RoleBinding; no request has these verbs.
 PASSING_ON = {"bind", "escalate"}
 
 
@@ -27,7 +27,7 @@ class Account:
     granted: set[tuple[str, str]] = field(default_factory=set)
 
     async def settle(self) -> None:
-        """Give it its rights, and a kubeconfig with nothing but its token."""
+        """Create the account with its rights, and a kubeconfig with its token only."""
         for file in self.files:
             await self.member.kubectl("apply", "-f", str(DEPLOY / file))
             self.granted |= set(rights(yaml.safe_load_all((DEPLOY / file).read_text())))
@@ -36,12 +36,12 @@ class Account:
         self.since = len(self.member.audit())
 
     async def leave(self) -> None:
-        """Take it all away again."""
+        """Delete the account and its rights."""
         for file in self.files:
             await self.member.kubectl("delete", "-f", str(DEPLOY / file), "--ignore-not-found")
 
     def requests(self) -> list[dict[str, Any]]:
-        """What it asked for so far."""
+        """Its requests so far, from the audit log."""
         user = f"system:serviceaccount:{self.namespace}:{self.name}"
         return [one for one in self.member.audit()[self.since :] if one["user"]["username"] == user]
 
@@ -60,7 +60,7 @@ class Account:
         return {(verb, what) for verb, what in self.granted - used if verb not in PASSING_ON | {"get", "list"}}
 
     async def ended(self) -> bool:
-        """Whether the audit log tells of all watches: it does when they are over, and a moment after that."""
+        """Whether the audit log has all watches: they are written a moment after they end."""
         open_watches = [what for verb, what in self.unused() if verb == "watch"]
         assert not open_watches, open_watches
         return True

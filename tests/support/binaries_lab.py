@@ -1,4 +1,4 @@
-"""A tiny program of the tests' own that goes through the same builder, downloader and cache as Kubernetes does."""
+"""A tiny Go program that takes the same way through builder, downloader and cache as the Kubernetes binaries."""
 
 import asyncio
 import dataclasses
@@ -28,7 +28,7 @@ NOWHERE = binaries.Release("http://127.0.0.1:9/tiny", "http://127.0.0.1:9/tiny.s
 TIMEOUTS = binaries.Timeouts(connect=30, stall=30)  # seconds: a server in a busy test process answers late
 PROGRAM = b"#!/bin/sh\necho tiny v1.2.3\n"
 
-# Asks for the program as a user's process would, and prints each phase, then the source.
+# Provides the program as a user's process would; prints each phase, then the source.
 CHILD = """
 import asyncio, sys
 from pathlib import Path
@@ -49,14 +49,14 @@ except HansaError as error:
 
 
 async def go() -> Path:
-    """The Go that `make setup` used: a cache of a test's own would have to install it again."""
+    """The Go of the user's cache: a cache of the test would have to install it again."""
     report = progress.Report(tiny(), lambda _: None)
     root, here = binaries.default_cache(), binaries.this_platform()
     return (await toolchain.toolchain("1.26.0", root=root, here=here, report=report)).program
 
 
 def tiny(name: str = "tiny", *, release: binaries.Release | None = None) -> binaries.Binary:
-    """The program; its version is written by the linker."""
+    """The program; the linker writes its version."""
     return binaries.Binary(name, "v1.2.3", binaries.Build("tiny", ".", {"main.version": "v1.2.3"}), release)
 
 
@@ -72,19 +72,19 @@ def write_module(folder: Path, main: str = MAIN, *, go: str = "1.25.0") -> Path:
 def sources(
     cache: Path, modules: Path, *entries: binaries.Binary, timeouts: binaries.Timeouts = TIMEOUTS
 ) -> binaries.Sources:
-    """Sources that know nothing but the program."""
+    """Sources with this program only."""
     known = {entry.name: entry for entry in entries or (tiny(),)}
     return binaries.Sources(folder=None, cache=cache, catalogue=known, modules=modules, timeouts=timeouts)
 
 
 def released(base: str, **changes: str) -> binaries.Binary:
-    """The program with an official release on that server."""
+    """The program with a release on this server."""
     release = binaries.Release(f"{base}/{{name}}", f"{base}/{{name}}.sha256")
     return tiny(release=dataclasses.replace(release, **changes))
 
 
 async def child(cache: Path, modules: Path, **environment: str) -> asyncio.subprocess.Process:
-    """A process that asks for the program."""
+    """A process that provides the program."""
     return await asyncio.create_subprocess_exec(
         sys.executable,
         "-c",
@@ -119,5 +119,5 @@ def processes_in(folder: Path) -> list[str]:
 
 
 def half_done(cache: Path) -> list[Path]:
-    """What lies in the cache and is neither a lock nor the program itself."""
+    """Files in the cache other than locks and the program."""
     return [path for path in cache.glob("*/*") if path.name not in {"lock", "tiny", "go"}]

@@ -1,6 +1,6 @@
-"""A program that takes part in an election and, while it leads, works: run by tests, to be frozen and ended by signals.
+"""A program that takes part in a leader election and works while it leads; tests freeze and end it by signals.
 
-Each line of its output is `time word`, by the machine's one monotonic clock: `leading` for each write that it would do.
+Each line of its output is `time word`, by the monotonic clock that all processes share; `leading` stands for a write.
 """
 
 import asyncio

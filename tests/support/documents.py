@@ -1,4 +1,4 @@
-"""The runnable blocks of a document: those whose fence says `sh run` or `python run`."""
+"""The runnable blocks of a document: those whose fence is `sh run` or `python run`."""
 
 import re
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ class Block:
 
 
 def blocks(document: Path) -> list[Block]:
-    """All blocks that a reader is told to run, in order."""
+    """All runnable blocks, in order."""
     return [Block(language, text) for language, text in BLOCK.findall(document.read_text())]
 
 

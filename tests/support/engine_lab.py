@@ -1,23 +1,26 @@
-"""A small mode and a running engine, as tests of it need them: ConfigMaps that pods refer to, and pods by node name."""
+"""A small mode and a running engine for tests of `engine`: pods placed by node name, ConfigMaps that they refer to."""
 
 import random
+from collections.abc import Iterator, Mapping
+from typing import Any, Self
 
 from hansa.engine.cluster import Cluster
-from hansa.engine.registry import Registry
+from hansa.engine.registry import ClusterRegistry
 from hansa.engine.syncer import Syncer
 from hansa.kube import resources, watching
+from hansa.kube.client import Client
 from hansa.kube.objects import Object
 from hansa.model import diff, keys, lifecycle, placement
 from hansa.model.mode import Mode, PatchPart, Rule, patches_of
-from hansa.model.pair import Key
+from hansa.model.pair import Key, Link
 from hansa.runtime import backoff, metrics, tasks
 from hansa.runtime import clock as clocks
 
 QUICK = watching.Patience(idle=90, life=300, backoff=backoff.Backoff(first=0.02, factor=2, most=0.5, jitter=0.5))
 
 
-def bare_pod(pod, _link):
-    """The way down of pods, as small as the API server allows."""
+def bare_pod(pod: Object, _link: Link) -> Object:
+    """The step down of pods, as small as the API server allows."""
     spec = {name: value for name, value in pod.spec.items() if name not in ("nodeName", "priority", "preemptionPolicy")}
     spec |= {"automountServiceAccountToken": False, "serviceAccountName": "default", "serviceAccount": "default"}
     spec["volumes"] = [v for v in spec.get("volumes", ()) if not v["name"].startswith("kube-api-access")]
@@ -28,8 +31,8 @@ def bare_pod(pod, _link):
     return pod.with_fields(spec=spec)
 
 
-def status_up(upper, lower, _link):
-    """The way up of pods: the whole status, and who it came from."""
+def status_up(upper: Object, lower: Object, _link: Link) -> list[PatchPart]:
+    """The patch up of pods: the whole status, and the uid of the lower pod."""
     want = {name: value for name, value in lower.status.items() if name not in ("observedGeneration", "qosClass")}
     if not want.get("startTime"):
         return []
@@ -38,7 +41,7 @@ def status_up(upper, lower, _link):
     have = {name: value for name, value in upper.status.items() if name in want}
     for condition in have.get("conditions", ()):
         condition.pop("observedGeneration", None)
-    patch = {}
+    patch: dict[str, Any] = {}
     if change := diff.merge_patch(have, want):
         patch["status"] = change
     if upper.annotations.get(keys.LOWER_UID) != lower.uid:
@@ -46,8 +49,8 @@ def status_up(upper, lower, _link):
     return [PatchPart(patch, "status")] if patch else []
 
 
-def config_maps_of(pod):
-    """What a pod refers to: the ConfigMaps of its volumes."""
+def config_maps_of(pod: Object) -> Iterator[Key]:
+    """References of a pod: the ConfigMaps of its volumes."""
     for volume in pod.spec.get("volumes", ()):
         if "configMap" in volume:
             yield Key("", resources.CONFIG_MAPS, pod.namespace, volume["configMap"]["name"])
@@ -97,34 +100,44 @@ TOKENED = Mode(
 
 
 class Engine:
-    """A running engine over clusters that are given as clients by name."""
+    """A running engine over clusters that tests add by name; an async context manager."""
 
-    def __init__(self, *, seed=0, mode=SMALL, clock=None, **options):
+    def __init__(self, *, seed: int = 0, mode: Mode = SMALL, clock: clocks.Clock | None = None, **options: Any) -> None:
         self.clock = clock or clocks.SystemClock()
         self.random, self.metrics = random.Random(seed), metrics.Registry()
         self.supervisor = tasks.Supervisor(clock=self.clock, random=self.random, metrics=self.metrics)
-        self.registry = Registry()
+        self.registry = ClusterRegistry()
         self.syncer = Syncer(mode, self.registry, **self.injected(), **options)
 
-    def injected(self):
+    def injected(self) -> dict[str, Any]:
+        """The keyword arguments that almost every component takes."""
         return {"clock": self.clock, "random": self.random, "metrics": self.metrics}
 
-    def join(self, name, client):
-        self.registry.join(Cluster(name, client, supervisor=self.supervisor, watch_patience=QUICK, **self.injected()))
+    def join(self, name: str, client: Client, *, namespaces: frozenset[str] | None = None) -> None:
+        """Add a cluster; `registry.link` connects it."""
+        cluster = Cluster(
+            name,
+            client,
+            supervisor=self.supervisor,
+            watch_patience=QUICK,
+            namespaces=namespaces,
+            **self.injected(),
+        )
+        self.registry.join(cluster)
 
-    async def __aenter__(self):
+    async def __aenter__(self) -> Self:
         self.supervisor.start("syncer", self.syncer.run)
         return self
 
-    async def __aexit__(self, *_):
+    async def __aexit__(self, *_: object) -> None:
         self.syncer.drain()
         await self.supervisor.close()
         for name in list(self.registry.clusters):
             await self.registry.leave(name)
 
 
-def virtual_node(name):
-    """A node that only we serve."""
+def virtual_node(name: str) -> Object:
+    """A Ready node without a kubelet."""
     now = "2026-01-01T00:00:00Z"
     return Object.of(
         {
@@ -148,9 +161,9 @@ def virtual_node(name):
     )
 
 
-def pod(name, node, *, namespace="default", config_map="", **metadata):
-    """A pod that is bound already."""
-    spec = {"nodeName": node, "containers": [{"name": "main", "image": "registry.example/app:1"}]}
+def pod(name: str, node: str, *, namespace: str = "default", config_map: str = "", **metadata: Any) -> Object:
+    """A pod that is bound to a node."""
+    spec: dict[str, Any] = {"nodeName": node, "containers": [{"name": "main", "image": "registry.example/app:1"}]}
     spec["tolerations"] = [{"operator": "Exists"}]
     if config_map:
         spec["volumes"] = [{"name": "settings", "configMap": {"name": config_map}}]
@@ -158,12 +171,14 @@ def pod(name, node, *, namespace="default", config_map="", **metadata):
     return Object.of({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec})
 
 
-def config_map(name, *, namespace="default", data=None, **metadata):
+def config_map(
+    name: str, *, namespace: str = "default", data: Mapping[str, str] | None = None, **metadata: Any
+) -> Object:
     """A ConfigMap."""
     meta = {"name": name, "namespace": namespace, **metadata}
     return Object.of({"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": data or {"a": "1"}})
 
 
-def namespace(name, **metadata):
+def namespace(name: str, **metadata: Any) -> Object:
     """A namespace."""
     return Object.of({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, **metadata}})

@@ -1,4 +1,4 @@
-"""An engine as a program of its own, to be killed by tests: one upper cluster, lower ones, each with its virtual node.
+"""An engine as a program that tests kill: one upper cluster, and lower ones with a virtual node each.
 
 engine_program.py UPPER_KUBECONFIG NAME=NODE=KUBECONFIG …
 """

@@ -1,4 +1,4 @@
-"""Waiting in tests: for a condition, with a deadline, never for a time."""
+"""Waits for a condition, with a deadline; tests never sleep for a fixed time."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -8,10 +8,10 @@ T = TypeVar("T")
 
 
 async def eventually(look: Callable[[], Awaitable[T]], *, within: float = 30.0, every: float = 0.05) -> T:
-    """The first truthy answer of `look`, which is asked again and again.
+    """The first truthy result of `look`, which is called every `every` seconds.
 
     A failed assertion counts as "not yet", and so does an item that is missing: a status without a phase, a list
-    without the one object that is expected. The last answer is shown at the deadline.
+    without the one object that is expected. The last result is part of the error.
     """
     last: object = None
     loop = asyncio.get_running_loop()

@@ -1,8 +1,8 @@
-"""Golden files: `tests/golden/<mode>/<kind>/<case>`, what a mode makes of an object, as a reader would check it.
+"""Golden files of translations: `tests/golden/<mode>/<kind>/<case>`.
 
-`upper.yaml` and `told.yaml` (what changed below since) are given, `lower.yaml` and `back.yaml` are the answers; what
-there is besides stands in `around.yaml`. Some kinds go the other way, from `lower.yaml` to `upper.yaml`.
-`python tests/support/golden_files.py` writes all answers anew.
+Inputs are `upper.yaml`, `told.yaml` (later changes of the lower object) and `around.yaml` (objects that a rule reads).
+Outputs are `lower.yaml` and `back.yaml`. Kinds that are synced up only go from `lower.yaml` to `upper.yaml`.
+`python tests/support/golden_files.py` rewrites all outputs.
 """
 
 from collections.abc import Mapping
@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 
 from hansa.kube import resources
+from hansa.kube.credentials.source import CredentialSource
 from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
 from hansa.model import keys
@@ -27,26 +28,22 @@ from surroundings import Surroundings
 
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast, where it is there
 ROOT = Path(__file__).parents[1] / "golden"
-LINK = Link(
-    upper="home",
-    upper_id="e4a1b7c2-52f0-4d0e-8f3f-d0f4f3c5a111",
-    lower="r1",
-    settings=LinkSettings(
-        node="vn1",
-        node_labels={keys.CLUSTER_ID: "r1", "type": "virtual-kubelet", "kubernetes.io/hostname": "vn1"},
-        api_host="api.home.example.com",
-        api_port="6443",
-    ),
+LINK_SETTINGS = LinkSettings(
+    node="vn1",
+    node_labels={keys.CLUSTER_ID: "r1", "type": "virtual-kubelet", "kubernetes.io/hostname": "vn1"},
+    api_host="api.home.example.com",
+    api_port="6443",
 )
-SOURCE = tensile_settings.Source()
-LOWER = tensile_settings.Lower(SOURCE, NodeSettings("vn1", LINK.lower), LINK.settings)
+LINK = Link(upper="home", upper_id="e4a1b7c2-52f0-4d0e-8f3f-d0f4f3c5a111", lower="r1", settings=LINK_SETTINGS)
+SOURCE = CredentialSource()
+LOWER = tensile_settings.Lower(SOURCE, NodeSettings("vn1", LINK.lower), LINK_SETTINGS)
 TENSILE = tensile.mode(tensile_settings.TensileSettings(SOURCE, (LOWER,)))
 UPWARDS = tensile.volumes(LINK.upper_id)
 KINDS = Mode(
     "kinds",
     {
         resources.INGRESSES: Rule(
-            resources.INGRESSES, down_patches=ingress.ingress_patches, up_patches=ingress.ingress_told
+            resources.INGRESSES, down_patches=ingress.ingress_patches, up_patches=ingress.ingress_up_patches
         )
     },
 )
@@ -72,7 +69,7 @@ SHARED = virtualcluster.shared(_EVERYTHING)
 
 @dataclass(frozen=True)
 class Way:
-    """How objects of a kind travel."""
+    """The mode, link and direction in which objects of a kind are synced."""
 
     mode: Mode
     link: Link
@@ -83,7 +80,7 @@ def _ways(mode: Mode, link: Link, *, is_upward: bool = False) -> dict[Resource, 
     return {rule.resource: Way(mode, link, is_upward) for rule in mode.rules.values() if rule.is_synced}
 
 
-# Who carries what, by folder. A kind that no mode carries yet is among the kinds.
+# The kinds of each folder. `kinds` has those that no mode syncs yet.
 WAYS: Mapping[str, Mapping[Resource, Way]] = {
     "tensile": _ways(UPWARDS, LINK, is_upward=True) | _ways(TENSILE, LINK),
     "kinds": {resources.INGRESSES: Way(KINDS, LINK)},
@@ -111,7 +108,7 @@ class Case:
 
     @property
     def link(self) -> Link:
-        """The link, with what there is besides."""
+        """The link, with the objects that the rule reads."""
         around = self.read("around.yaml")
         above, below = ([Object.of(one) for one in around.get(side) or ()] for side in ("above", "below"))
         reads = self.rule.reads
@@ -124,16 +121,16 @@ class Case:
 
     @property
     def given(self) -> str:
-        """The file with the object that travels."""
+        """The file with the object that is synced."""
         return "lower.yaml" if self.way.is_upward else "upper.yaml"
 
     @property
     def source(self) -> Object:
-        """The object that travels."""
+        """The object that is synced."""
         return Object.of(self.read(self.given))
 
     def desired(self, source: Object) -> Object:
-        """Its copy as it should be."""
+        """Its desired copy."""
         return self.mode.desired(source, Key(self.link.upper, self.rule.resource, *source.key), self.link)
 
     def read(self, name: str) -> dict[str, Any]:
@@ -142,15 +139,17 @@ class Case:
         return yaml.load(path.read_bytes(), LOADER) if path.exists() else {}
 
     def answers(self) -> dict[str, dict[str, Any]]:
-        """What the files should say that are not given."""
+        """The contents of the output files, by name."""
         source = self.source
         wanted = self.desired(source)
         created = wanted if self.rule.on_create is None else self.rule.on_create(wanted)
         copy = {"upper.yaml" if self.way.is_upward else "lower.yaml": created.to_dict()}
-        if not (told := self.read("told.yaml")):
+        if not (changes := self.read("told.yaml")):
             return copy
-        lower, back = Object.of(merged(wanted.to_dict(), told)), source.to_dict()
-        for part in self.rule.up_patches(source, lower, self.link):
+        lower, back = Object.of(merged(wanted.to_dict(), changes)), source.to_dict()
+        up_patches = self.rule.up_patches
+        assert up_patches is not None, f"{self.folder} has told.yaml, but nothing of its kind is synced up"
+        for part in up_patches(source, lower, self.link):
             back = merged(back, part.patch)
         return copy | {"back.yaml": back}
 
@@ -161,7 +160,7 @@ def cases() -> list[Case]:
 
 
 def merged(value: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
-    """A JSON merge patch applied, as RFC 7386 says it."""
+    """Apply a JSON merge patch (RFC 7386)."""
     result = dict(value)
     for name, new in patch.items():
         if new is None:
@@ -175,7 +174,7 @@ def merged(value: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]
 
 
 def rewrite() -> None:
-    """Write all answers as they are now."""
+    """Write all output files."""
     for case in cases():
         for name, answer in case.answers().items():
             text = yaml.safe_dump(answer, sort_keys=True, width=120)

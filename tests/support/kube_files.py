@@ -15,7 +15,7 @@ LONG_AGO = NOW - certificates.LIFETIME - datetime.timedelta(days=1)
 
 
 def authority() -> KeyPair:
-    """A CA that nobody trusts yet."""
+    """A new CA."""
     return certificates.authority("test-ca", NOW)
 
 
@@ -41,7 +41,7 @@ def document(cluster: dict[str, Any], user: dict[str, Any], *, name: str = "c", 
 
 
 def write(path: Path, content: dict[str, Any]) -> Path:
-    """Replace a kubeconfig at once, as tools do."""
+    """Replace a kubeconfig atomically, as tools do."""
     fresh = path.with_suffix(".new")
     fresh.write_text(yaml.safe_dump(content))
     return fresh.rename(path)

@@ -12,7 +12,7 @@ import yaml
 
 @dataclass(slots=True)
 class Proxy:
-    """A CONNECT proxy on loopback. While it `is_away` it takes connections and says nothing."""
+    """A CONNECT proxy on loopback. While it `is_away` it accepts connections and never responds."""
 
     url: str = ""
     heads: list[bytes] = field(default_factory=list)  # what clients asked for, one for each connection
@@ -23,11 +23,11 @@ class Proxy:
 
     @property
     def connections(self) -> int:
-        """How many connections are open."""
+        """The number of open connections."""
         return len(self.flows)
 
     async def cut(self, share: float = 1.0, chance: random.Random | None = None) -> None:
-        """Reset all connections, or about a share of them, without a goodbye; new ones are served."""
+        """Reset all connections, or about a share of them; new ones are served."""
         doomed = [task for task in self.flows if chance is None or chance.random() < share]
         self.cuts += len(doomed)
         for task in doomed:
@@ -36,14 +36,14 @@ class Proxy:
         await asyncio.gather(*doomed, return_exceptions=True)
 
     def freeze(self) -> None:
-        """Take no more bytes from either side, and tell nobody."""
+        """Read no more bytes from either side, and keep the connections open."""
         self.moving.clear()
 
     def thaw(self) -> None:
         self.moving.set()
 
     def kubeconfig(self, original: Path, folder: Path) -> Path:
-        """A kubeconfig that leads through the proxy."""
+        """A kubeconfig with the proxy as its proxy-url."""
         config = yaml.safe_load(original.read_text())
         config["clusters"][0]["cluster"]["proxy-url"] = self.url
         path = folder / "through-the-proxy"

@@ -1,4 +1,4 @@
-"""`kubectl vc` as a person types it, and a stand-in for the manager where a test wants to be slow, or to fail."""
+"""`kubectl vc` through the real kubectl, and a stand-in for the manager whose progress the test controls."""
 
 import asyncio
 import base64
@@ -47,7 +47,7 @@ class KubectlVc:
         )
 
     async def __call__(self, *arguments: str, stdin: str = "") -> str:
-        """Run it; its output and what it told on the way."""
+        """Run it to its end; its stdout and stderr."""
         process = await self.start(*arguments)
         out, err = await process.communicate(stdin.encode())
         if process.returncode:
@@ -56,14 +56,14 @@ class KubectlVc:
 
 
 class Manager:
-    """Does to a VirtualCluster what the manager would do, when the test says so."""
+    """Makes the writes of `hansa vc-manager` when the test calls for them."""
 
     def __init__(self, client: Client, namespace: str) -> None:
         self._client, self._namespace = client, namespace
         self._roots: list[str] = []
 
     async def clean(self) -> None:
-        """Take away what it made."""
+        """Delete the root namespaces."""
         for root in self._roots:
             await self._client.delete(resources.NAMESPACES, root)
 
@@ -71,13 +71,13 @@ class Manager:
         """The VirtualCluster."""
         return api.virtual_cluster(await self._client.get(api.VIRTUAL_CLUSTERS, name, namespace=self._namespace))
 
-    async def tell(self, name: str, phase: str, message: str = "") -> api.VirtualCluster:
+    async def report(self, name: str, phase: str, message: str = "") -> api.VirtualCluster:
         """Write a status."""
         vc = await self.get(name)
         if phase == "Running" and keys.READY_FOR_UPGRADE in vc.object.labels:
             done = {"metadata": {"labels": {keys.READY_FOR_UPGRADE: None}}}
             await self._client.patch(api.VIRTUAL_CLUSTERS, name, done, namespace=self._namespace)
-        ready = {"type": "Ready", "status": "True" if phase == "Running" else "False", "reason": "Told"}
+        ready = {"type": "Ready", "status": "True" if phase == "Running" else "False", "reason": "Reported"}
         condition = {**ready, "message": message, "observedGeneration": vc.object.metadata.generation}
         status = {"phase": phase, "message": message, "clusterNamespace": vc.root, "conditions": [condition]}
         patched = await self._client.patch(
@@ -101,7 +101,7 @@ class Manager:
 
 
 def cluster_of(path: Path) -> dict[str, Any]:
-    """What a written kubeconfig says about its cluster; nobody else may read it."""
+    """The cluster entry of a written kubeconfig, which must be readable by its owner only."""
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     config = yaml.safe_load(path.read_text())
     assert config["current-context"] in [context["name"] for context in config["contexts"]]
@@ -111,10 +111,10 @@ def cluster_of(path: Path) -> dict[str, Any]:
 
 
 async def line(process: asyncio.subprocess.Process, matches: Callable[[str], bool], *, within: float = 30.0) -> str:
-    """The first line of a process' progress that matches."""
+    """Wait for a line on stderr of a process that matches; the line."""
     assert process.stderr is not None
     async with asyncio.timeout(within):
         while text := (await process.stderr.readline()).decode():
             if matches(text):
                 return text
-    raise AssertionError("the process ended before it said so")
+    raise AssertionError("the process ended without a line that matches")

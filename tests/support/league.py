@@ -1,4 +1,4 @@
-"""An upper cluster and lower ones behind virtual nodes, as a person sees them: kubectl for each, and the program."""
+"""An upper cluster, lower ones behind virtual nodes, kubectl for each, and `hansa virtual-node`; used by e2e tests."""
 
 import asyncio
 import contextlib
@@ -50,7 +50,7 @@ class Member:
 
     @contextlib.contextmanager
     def frozen(self) -> Iterator[None]:
-        """Its API server does not answer meanwhile."""
+        """Freeze its API server for as long as the block lasts."""
         server = self.cluster.process("kube-apiserver")
         server.signal(signal.SIGSTOP)
         try:
@@ -59,17 +59,17 @@ class Member:
             server.signal(signal.SIGCONT)
 
     def requests(self, *, agent: str = AGENT) -> list[dict[str, Any]]:
-        """What the audit log says of the requests of one program."""
+        """The entries of the audit log for one user agent."""
         return self.audit(f'"userAgent":"{agent}')
 
     def audit(self, word: str = "") -> list[dict[str, Any]]:
-        """What the audit log says of all requests so far, or of those whose entry has a word."""
+        """The entries of the audit log, or those that contain a string."""
         *lines, _ = (self.cluster.folder / "log" / "audit.log").read_text().split("\n")  # the last may be half there
         events = [json.loads(line) for line in lines if word in line]
         return [event for event in events if event["stage"] == "ResponseComplete"]
 
     def with_token(self, token: str) -> str:
-        """A kubeconfig with nothing but this token."""
+        """A kubeconfig with this token as the only credential."""
         config = yaml.safe_load(self.cluster.kubeconfig.read_text())
         config["users"][0]["user"] = {"token": token.strip()}
         return yaml.safe_dump(config)
@@ -91,7 +91,7 @@ class League:
         return self.folder / "virtual-node.log"
 
     def config(self) -> Path:
-        """The file that describes the league: a node for each lower cluster, named like it with `vn-` before."""
+        """The program's configuration file: for each lower cluster a node `vn-<name>`."""
         lowers = [
             {
                 "name": name,
@@ -107,14 +107,14 @@ class League:
         return path
 
     async def start(self, *flags: str) -> None:
-        """Start the program, also again."""
+        """Start or restart the program."""
         where = ["--metrics-addr", f"127.0.0.1:{self.port}"] if self.port else []
         self.program = await programs.start(
             "virtual-node", "--config", str(self.config()), *where, *flags, log=self.log
         )
 
     async def page(self, path: str) -> str:
-        """What the program serves there; not yet, if it does not answer."""
+        """A page of the program's HTTP server; an AssertionError while it does not respond."""
         try:
             answer = await asyncio.to_thread(urllib.request.urlopen, f"http://127.0.0.1:{self.port}{path}", timeout=5)
         except OSError as error:
@@ -137,14 +137,14 @@ class League:
         return True
 
     async def stop(self) -> None:
-        """End the program politely."""
+        """End the program with SIGTERM."""
         program, self.program = self.program, None
         if program is not None:
             code = await program.stop()
             assert code == 0, f"virtual-node ended with {code}: {self.log.read_text()[-4000:]}"
 
     async def kill(self) -> None:
-        """End the program as a crash does."""
+        """End the program with SIGKILL."""
         if self.program is not None:
             self.program.kill()
             await self.program.ended()
@@ -162,7 +162,7 @@ class League:
         return await eventually(look, within=within)
 
     async def gone(self, member: Member, *what: str, namespace: str = "", within: float = PATIENCE) -> None:
-        """Wait until an object is not there any more."""
+        """Wait until an object is deleted."""
 
         async def look() -> bool:
             assert await member.find(*what, namespace=namespace) is None, f"{' '.join(what)} is still in {member.name}"
@@ -171,7 +171,7 @@ class League:
         await eventually(look, within=within)
 
     async def there(self, member: Member, *what: str, namespace: str = "", within: float = PATIENCE) -> Any:
-        """Wait until an object is there."""
+        """Wait until an object exists."""
 
         async def look() -> Any:
             found = await member.find(*what, namespace=namespace)
@@ -187,7 +187,7 @@ def member(cluster: Cluster, kubectl: Path) -> Member:
 
 
 def condition(obj: Any, kind: str) -> Any:
-    """One condition of a status; empty if it is not there."""
+    """One condition of a status; empty if there is none."""
     found = [one for one in obj["status"].get("conditions") or [] if one["type"] == kind]
     return found[0] if found else {"status": ""}
 

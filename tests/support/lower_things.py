@@ -1,10 +1,22 @@
-"""Nodes and pods of lower clusters, as tests of capacity need them."""
+"""Nodes and pods of lower clusters, for tests of capacity and of virtual nodes."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from hansa.kube.objects import Object
 
 
-def node(name="n1", *, ready="True", cordoned=False, taints=(), labels=None, conditions=(), **allocatable):
-    """A node; `gpu` stands for example.com/gpu."""
+def node(
+    name: str = "n1",
+    *,
+    ready: str = "True",
+    cordoned: bool = False,
+    taints: Iterable[Mapping[str, Any]] = (),
+    labels: Mapping[str, str] | None = None,
+    conditions: Iterable[str] = (),
+    **allocatable: str,
+) -> Object:
+    """A node; the keyword `gpu` is the resource example.com/gpu."""
     return Object.of(
         {
             "apiVersion": "v1",
@@ -22,14 +34,24 @@ def node(name="n1", *, ready="True", cordoned=False, taints=(), labels=None, con
     )
 
 
-def container(name="c", *, sidecar=False, **requests):
-    """A container that asks for something."""
+def container(name: str = "c", *, sidecar: bool = False, **requests: Any) -> dict[str, Any]:
+    """A container with resource requests."""
     policy = {"restartPolicy": "Always"} if sidecar else {}
     return {"name": name, "image": "i", "resources": {"requests": spelled(requests)}, **policy}
 
 
-def pod(name="p", *, on="n1", phase="Running", labels=None, annotations=None, containers=(), status=None, **spec):
-    """A pod; its containers ask for one CPU if nothing else is said."""
+def pod(
+    name: str = "p",
+    *,
+    on: str = "n1",
+    phase: str = "Running",
+    labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
+    containers: Iterable[Mapping[str, Any]] = (),
+    status: Mapping[str, Any] | None = None,
+    **spec: Any,
+) -> Object:
+    """A pod on a node; without containers it gets one that requests one CPU."""
     return Object.of(
         {
             "apiVersion": "v1",
@@ -50,5 +72,6 @@ def pod(name="p", *, on="n1", phase="Running", labels=None, annotations=None, co
     )
 
 
-def spelled(requests):
+def spelled(requests: Mapping[str, str]) -> dict[str, str]:
+    """Resource names as Kubernetes writes them, from names of Python keywords."""
     return {name.replace("gpu", "example.com/gpu"): value for name, value in requests.items()}

@@ -1,6 +1,10 @@
-"""The controller machine on the real clock, as tests of it need it: what is injected, and shared caches."""
+"""The parts that every component of `hansa.control` takes, on the real clock, and a check of caches.
+
+Used by integration tests of control, engine and nodes.
+"""
 
 import random
+from typing import Any, Self
 
 from hansa.control import informer
 from hansa.control.store import Store
@@ -13,7 +17,7 @@ QUICK = watching.Patience(idle=90, life=300, backoff=backoff.Backoff(first=0.02,
 
 
 class Machine:
-    """A clock, randomness, a registry, and an owner of tasks. Use it with `async with`."""
+    """A clock, a random source, a metrics registry and a supervisor of tasks; an async context manager."""
 
     def __init__(self, seed: int = 0) -> None:
         self.clock = clock.SystemClock()
@@ -21,31 +25,33 @@ class Machine:
         self.metrics = metrics.Registry()
         self.supervisor = tasks.Supervisor(clock=self.clock, random=self.random, metrics=self.metrics)
 
-    async def __aenter__(self) -> "Machine":
+    async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self.supervisor.close()
 
-    def informers(self, name: str, client: Client, **options: object) -> informer.Informers:
-        """Shared caches of a cluster, whose watches come back quickly."""
+    def informers(self, name: str, client: Client, **options: Any) -> informer.Informers:
+        """Shared caches of a cluster."""
         return informer.Informers(name, client, supervisor=self.supervisor, **(self.injected() | options))
 
-    def injected(self) -> dict[str, object]:
-        """What almost every part is given."""
+    def injected(self) -> dict[str, Any]:
+        """The keyword arguments that almost every component takes."""
         return {"clock": self.clock, "random": self.random, "metrics": self.metrics}
 
 
 class Witness:
-    """Listens to a store and notes every step back and every return from the dead."""
+    """Records every object of a store that goes back to an older version or comes back after its deletion."""
 
     def __init__(self, cache: Store) -> None:
-        self.cache, self.wrong = cache, []
+        self.cache = cache
+        self.wrong: list[tuple[objects.Object | None, objects.Object]] = []
         self.alive: dict[objects.NamespacedName, objects.Object] = {}
         self.dead: set[str] = set()
-        cache.listen(self.look, own_key)
+        cache.listen(self.check, own_key)
 
-    def look(self, key: objects.NamespacedName) -> None:
+    def check(self, key: objects.NamespacedName) -> None:
+        """Compare the new version of an object with the one before."""
         obj, before = self.cache.get(key), self.alive.pop(key, None)
         if before and (obj is None or obj.uid != before.uid):
             self.dead.add(before.uid)

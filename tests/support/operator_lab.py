@@ -50,28 +50,28 @@ class Operator:
         return self.folder / "vc-manager.log"
 
     async def start(self, *more: str) -> None:
-        """Run it, also again."""
+        """Start or restart it."""
         where = ("--kubeconfig", str(self.kubeconfig), "--state", str(self.state), "--binaries", str(self.versions))
         self.program = await programs.start("vc-manager", *where, "--etcd-fast", *self.flags, *more, log=self.log)
 
     async def kill(self) -> None:
-        """End it as a crash does."""
+        """End it with SIGKILL."""
         if self.program is not None:
             self.program.kill()
             await self.program.ended()
 
     async def stop(self) -> None:
-        """End it politely."""
+        """End it with SIGTERM."""
         if self.program is not None and not self.program.has_ended:
             assert await self.program.stop() == 0, self.log.read_text()[-4000:]
 
     async def create(self, name: str, namespace: str, /, **wishes: Any) -> VirtualCluster:
-        """Ask for a tenant."""
+        """Create a VirtualCluster."""
         made = await self.meta.create(VIRTUAL_CLUSTERS, virtual_clusters.virtual_cluster(name, namespace, **wishes))
         return api.virtual_cluster(made)
 
     async def find(self, key: NamespacedName) -> VirtualCluster:
-        """A tenant as it is now."""
+        """The VirtualCluster."""
         return api.virtual_cluster(await self.meta.get(VIRTUAL_CLUSTERS, key.name, namespace=key.namespace))
 
     async def phase(self, key: NamespacedName, phase: str = "Running", *, reason: str = "") -> VirtualCluster:
@@ -86,7 +86,7 @@ class Operator:
         return await eventually(look, within=WITHIN)
 
     async def gone(self, vc: VirtualCluster) -> None:
-        """Wait until nothing of a tenant is left."""
+        """Wait until the VirtualCluster, its namespaces and its processes are gone."""
 
         async def look() -> bool:
             for resource, name, namespace in (
@@ -103,7 +103,7 @@ class Operator:
         assert self.processes(vc) == {}
 
     async def delete(self, vc: VirtualCluster) -> None:
-        """Ask for a tenant's end, and wait for it."""
+        """Delete a VirtualCluster, and wait until all of it is gone."""
         await self.meta.delete(VIRTUAL_CLUSTERS, vc.name, namespace=vc.namespace, uid=vc.uid)
         await self.gone(vc)
 
@@ -114,7 +114,7 @@ class Operator:
 
     @contextlib.asynccontextmanager
     async def client(self, vc: VirtualCluster) -> AsyncIterator[Client]:
-        """A client of the tenant, by the kubeconfig that its Secret holds."""
+        """A client of the tenant, with the kubeconfig of its Secret."""
         text = (await self.secret(vc, "admin-kubeconfig"))["admin-kubeconfig"]
         path = self.folder / f"{vc.name}.kubeconfig"
         path.write_bytes(text)
@@ -125,12 +125,12 @@ class Operator:
         return folders.folder(self.state, vc)
 
     def processes(self, vc: VirtualCluster) -> dict[str, Process]:
-        """What runs of a tenant."""
+        """The running processes of a tenant."""
         owner = self.tenant_folder(vc).id
         return {name: one for (whose, name), one in process.running(self.state).items() if whose == owner}
 
     async def whole(self, vc: VirtualCluster, components: Collection[str] = COMPONENTS) -> dict[str, Process]:
-        """Wait until every component runs; what runs."""
+        """Wait until every component of a tenant runs; the processes."""
 
         async def look() -> dict[str, Process]:
             found = self.processes(vc)
@@ -140,7 +140,7 @@ class Operator:
         return await eventually(look, within=WITHIN)
 
     async def events(self, vc: VirtualCluster) -> dict[str, Object]:
-        """What a person was told about a VirtualCluster, by reason."""
+        """The messages of Events about a VirtualCluster, by reason."""
         fields = f"involvedObject.uid={vc.uid}"
         page = await self.meta.list(resources.EVENTS, namespace=vc.namespace, fields=fields)
         return {str(one.get("reason")): one for one in page.items}

@@ -1,10 +1,12 @@
-"""The tenant operator inside of a test: its loop with one provisioner, on a real meta cluster."""
+"""The tenant operator in the process of a test, with provisioners of the test, on a real meta cluster."""
 
 import asyncio
 import contextlib
+import functools
 import ipaddress
 import random
 from collections.abc import AsyncIterator
+from typing import Any
 
 from hansa.control import event_recorder, informer
 from hansa.kube.client import Client
@@ -15,9 +17,9 @@ from hansa.tenancy.operator.service_cidrs import ServiceCidrPool
 
 
 @contextlib.asynccontextmanager
-async def operator(client: Client, *provisioners: Provisioner, **options: object) -> AsyncIterator[VirtualClusters]:
-    """Run the loop for as long as the block lasts; the first provisioner is for all that ask for none."""
-    given = {"clock": clock.SystemClock(), "random": random.Random(0), "metrics": metrics.Registry()}
+async def operator(client: Client, *provisioners: Provisioner, **options: Any) -> AsyncIterator[VirtualClusters]:
+    """Run the loop for as long as the block lasts. The first provisioner is the default."""
+    given: dict[str, Any] = {"clock": clock.SystemClock(), "random": random.Random(0), "metrics": metrics.Registry()}
     async with tasks.Supervisor(**given) as supervisor:
         caches = informer.Informers("meta", client, supervisor=supervisor, **given)
         recorder = event_recorder.Recorder("hansa-test", client, **given)
@@ -30,10 +32,10 @@ async def operator(client: Client, *provisioners: Provisioner, **options: object
             recorder=recorder,
             **{**given, **options},
         )
-        supervisor.start("event_recorder", recorder.run)
+        supervisor.start("events", recorder.run)
         supervisor.start("loop", loop.run)
         for one in provisioners:
-            supervisor.start(one.name, lambda one=one: one.run(loop.requeue))
+            supervisor.start(one.name, functools.partial(one.run, loop.requeue))
         yield loop
         loop.drain()
         await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""A pool as the syncer sees it: a meta cluster that is its own tenant, r1 and r2, and placements by hand."""
+"""A pool for tests of the syncer: a meta cluster that is its own tenant, r1 and r2; tests write the placements."""
 
 import base64
 import json
@@ -48,7 +48,7 @@ class PoolLab:
         return Tenant(plane.cluster, plane.kubectl, plane.client, key)
 
     async def hansa(self, *words: str) -> str:
-        """Run a command for the pool; what it says."""
+        """Run a `hansa` command for the pool; its output."""
         log = self.folder / f"{words[0]}-{secrets.token_hex(4)}.log"
         config = str(self.meta.cluster.kubeconfig)
         program = await programs.start(*words, "--meta-kubeconfig", config, log=log)
@@ -57,12 +57,12 @@ class PoolLab:
         return log.read_text()
 
     async def join(self, name: str, *flags: str) -> str:
-        """Let a super cluster take part, with the rights that it gives us and no others; one syncer serves all."""
+        """Join a super cluster, with the rights of its account only."""
         config = str(self.supers[name].cluster.kubeconfig)
         return await self.hansa("join", name, "--kubeconfig", config, "--apply", "--without-syncer", *flags)
 
     async def start(self, name: str = "pool", *flags: str) -> None:
-        """Start a syncer: one for all, unless its flags say another thing."""
+        """Start a syncer: for all super clusters, unless its flags limit it."""
         config = str(self.meta.cluster.kubeconfig)
         self.syncers[name] = await programs.start(
             "vc-syncer",
@@ -72,11 +72,11 @@ class PoolLab:
         )
 
     def log(self, name: str = "pool") -> Path:
-        """What a syncer says."""
+        """The log of a syncer."""
         return self.folder / f"{name}.log"
 
     async def stop(self) -> None:
-        """End all syncers politely."""
+        """End all syncers with SIGTERM."""
         while self.syncers:
             name, program = self.syncers.popitem()
             code = await program.stop()
@@ -84,12 +84,12 @@ class PoolLab:
             assert code == 0 or is_new, f"{name} ended with {code}: {self.log(name).read_text()[-4000:]}"
 
     async def namespace(self, name: str, *placed: str, key: str = PLACEMENTS) -> None:
-        """A namespace that is placed, one slice in each."""
+        """A namespace with one slice in each of these super clusters."""
         words = {key: json.dumps(dict.fromkeys(placed, 1))}
         await self.meta.make(resources.NAMESPACES, name, metadata={"annotations": words})
 
     async def place(self, name: str, *placed: str) -> None:
-        """Place a namespace elsewhere."""
+        """Move a namespace to other super clusters."""
         await self.say(name, json.dumps(dict.fromkeys(placed, 1)))
 
     async def say(self, name: str, placements: str) -> None:
@@ -98,12 +98,12 @@ class PoolLab:
         await self.meta.client.patch(resources.NAMESPACES, name, patch)
 
     async def pod(self, namespace: str, name: str, cluster: str, *, key: str = SUPER_CLUSTER, **spec: Any) -> None:
-        """A pod that was given a super cluster."""
+        """A pod that is placed in a super cluster."""
         fields = pod(metadata={"annotations": {key: cluster}, "labels": {"app": name}}, **spec)
         await self.meta.make(resources.PODS, name, namespace, **fields)
 
     async def give(self, namespace: str, name: str, cluster: str) -> None:
-        """Give a pod another super cluster."""
+        """Place a pod in another super cluster."""
         patch = {"metadata": {"annotations": {SUPER_CLUSTER: cluster}}}
         await self.meta.client.patch(resources.PODS, name, patch, namespace=namespace)
 

@@ -1,4 +1,4 @@
-"""A pool of super clusters as a person sees it: the meta cluster, which is a tenant, too; r1 and r2; the scheduler."""
+"""A pool for tests of the scheduler: the meta cluster, which is also a tenant; r1 and r2; `hansa vc-scheduler`."""
 
 import base64
 import json
@@ -38,21 +38,21 @@ class Pool:
         return self.folder / "vc-scheduler.log"
 
     async def start(self, *flags: str) -> None:
-        """Start the scheduler, also again."""
+        """Start or restart the scheduler."""
         config = str(self.meta.cluster.kubeconfig)
         self.program = await programs.start(
             "vc-scheduler", "--kubeconfig", config, "--lost-after", "4", *flags, log=self.log
         )
 
     async def kill(self) -> None:
-        """End the scheduler as a crash does."""
+        """End the scheduler with SIGKILL."""
         if self.program is not None:
             self.program.kill()
             await self.program.ended()
             self.program = None
 
     async def stop(self) -> None:
-        """End the scheduler politely."""
+        """End the scheduler with SIGTERM."""
         program, self.program = self.program, None
         if program is not None:
             code = await program.stop()
@@ -60,7 +60,7 @@ class Pool:
             assert code == 0 or is_new, f"vc-scheduler ended with {code}: {self.log.read_text()[-4000:]}"
 
     async def add(self, name: str, **annotations: str) -> None:
-        """Let a super cluster take part, as the seed does: a Cluster with a label, and the Secret of its name."""
+        """Add a super cluster to the pool: a Cluster with its label, and the Secret of the same name."""
         config = base64.b64encode(self.supers[name].cluster.kubeconfig.read_bytes()).decode()
         metadata = {"name": name, "namespace": "default"}
         await self.meta.kubectl.apply(
@@ -91,7 +91,7 @@ class Pool:
             await self.meta.make(resources.QUOTAS, "all", namespace, spec=spec)
 
     async def placed(self, namespace: str, wanted: dict[str, int]) -> None:
-        """Wait until the slices of a namespace are so."""
+        """Wait until a namespace has these slices."""
 
         async def look() -> bool:
             self._assert_running()
@@ -103,7 +103,7 @@ class Pool:
         await eventually(look, within=WITHIN)
 
     async def placed_somehow(self, namespace: str) -> dict[str, int]:
-        """Wait until a namespace has all of its slices; where they are."""
+        """Wait until a namespace has all of its slices; the number in each cluster."""
 
         async def look() -> dict[str, int]:
             self._assert_running()
@@ -118,8 +118,8 @@ class Pool:
         """Wait until no namespace has slices, and all clusters can have some."""
 
         async def look() -> bool:
-            told = re.findall(r"a cluster of the pool is another.* cluster=(\S+) is=(\S+)", self.log.read_text())
-            states = dict(told)
+            changes = re.findall(r"pool cluster changed.* cluster=(\S+) state=(\S+)", self.log.read_text())
+            states = dict(changes)
             assert all(states.get(name) == "open" for name in self.supers), states
             page = await self.meta.client.list(resources.NAMESPACES)
             held = [one.name for one in page.items if PLACEMENTS in one.annotations]
@@ -129,19 +129,19 @@ class Pool:
         await eventually(look, within=WITHIN)
 
     async def again(self, *flags: str) -> None:
-        """Begin anew, with other flags, when nobody has slices."""
+        """Restart the scheduler with other flags, when no namespace has slices."""
         await self.empty()
         await self.stop()
         await self.start(*flags)
 
     async def edit(self, namespace: str, placements: dict[str, int] | None) -> None:
-        """Write placements by hand."""
+        """Write placements as an administrator would."""
         text = None if placements is None else json.dumps(placements)
         patch = {"metadata": {"annotations": {PLACEMENTS: text}}}
         await self.meta.client.patch(resources.NAMESPACES, namespace, patch)
 
     async def pod(self, namespace: str, name: str, **requests: str) -> None:
-        """A pod that fits one slice exactly, unless something else is said."""
+        """A pod that fits one slice exactly by default."""
         asked = requests or {"cpu": "100m", "memory": "100Mi"}
         container = {"name": "test", "image": "busybox:1.29", "resources": {"requests": asked, "limits": asked}}
         await self.meta.make(resources.PODS, name, namespace, spec={"containers": [container]})
@@ -159,23 +159,23 @@ class Pool:
 
         return await eventually(look, within=WITHIN)
 
-    async def condition(self, namespace: str, reason: str, *, says: str = "") -> dict[str, Any]:
-        """Wait until the condition of a namespace has this reason, and its message begins so."""
+    async def condition(self, namespace: str, reason: str, *, message: str = "") -> dict[str, Any]:
+        """Wait until the condition Placed of a namespace has this reason and a message that begins with `message`."""
 
         async def look() -> dict[str, Any]:
             found = await self.meta.client.get(resources.NAMESPACES, namespace)
-            conditions = {one["type"]: one for one in found.status.get("conditions", ())}
+            conditions: dict[str, dict[str, Any]] = {one["type"]: one for one in found.status.get("conditions", ())}
             assert conditions.get("Placed", {}).get("reason") == reason, conditions
-            assert conditions["Placed"]["message"].startswith(says), conditions
+            assert conditions["Placed"]["message"].startswith(message), conditions
             return conditions["Placed"]
 
         return await eventually(look, within=WITHIN)
 
-    async def says(self, words: str, *, after: int) -> None:
-        """Wait until the scheduler's log has these words."""
+    async def logged(self, text: str, *, after: int) -> None:
+        """Wait until the scheduler's log contains a text, from an offset on."""
 
         async def look() -> bool:
-            return words in self.log.read_bytes()[after:].decode(errors="replace")
+            return text in self.log.read_bytes()[after:].decode(errors="replace")
 
         await eventually(look, within=WITHIN)
 

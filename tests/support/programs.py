@@ -1,4 +1,4 @@
-"""Real programs in tests: kubectl as a person types it, and `hansa` commands that run until they are ended."""
+"""Child processes of tests: kubectl, and `hansa` commands that run until the test ends them."""
 
 import asyncio
 import contextlib
@@ -14,7 +14,7 @@ import yaml
 
 
 class Refused(AssertionError):
-    """The program failed; what it said is the message."""
+    """The program ended with an error; the message is its output."""
 
 
 class Kubectl:
@@ -24,7 +24,7 @@ class Kubectl:
         self._argv = (str(binary), "--kubeconfig", str(kubeconfig))
 
     async def __call__(self, *arguments: str, stdin: str = "") -> str:
-        """Run it; its output."""
+        """Run it to its end; its stdout."""
         process = await asyncio.create_subprocess_exec(
             *self._argv,
             *arguments,
@@ -38,7 +38,7 @@ class Kubectl:
         return out.decode()
 
     async def get(self, *arguments: str) -> Any:
-        """Objects as data."""
+        """The parsed output of `kubectl get -o json`."""
         return json.loads(await self("get", *arguments, "-o", "json"))
 
     async def apply(self, *objects: dict[str, Any], verb: str = "apply") -> None:
@@ -59,21 +59,21 @@ class Hansa:
 
     @property
     def has_ended(self) -> bool:
-        """Whether it is gone."""
+        """Whether the process has ended."""
         return self._process.returncode is not None
 
     def kill(self) -> None:
-        """End it as a crash does."""
+        """End it with SIGKILL."""
         with contextlib.suppress(ProcessLookupError):
             self._process.kill()
 
     async def ended(self, *, within: float = 30.0) -> int:
-        """Its exit code."""
+        """Wait for its end; its exit code."""
         async with asyncio.timeout(within):
             return await self._process.wait()
 
     async def stop(self) -> int:
-        """End it politely."""
+        """End it with SIGTERM; its exit code."""
         with contextlib.suppress(ProcessLookupError):
             self._process.send_signal(signal.SIGTERM)
         return await self.ended()
@@ -81,7 +81,7 @@ class Hansa:
 
 @contextlib.asynccontextmanager
 async def hansa(*arguments: str, log: Path, env: dict[str, str] | None = None) -> AsyncIterator[Hansa]:
-    """Run a command for as long as the block lasts; its log is shown if the block fails."""
+    """Run a command for as long as the block lasts; its log is printed if the block fails."""
     program = await start(*arguments, log=log, env=env)
     try:
         yield program
@@ -93,16 +93,16 @@ async def hansa(*arguments: str, log: Path, env: dict[str, str] | None = None) -
 
 
 def as_in_the_foreground() -> None:
-    """Give a child the default handling of SIGINT, so that Ctrl-C ends it.
+    """Reset SIGINT to its default action in a child process, so that Ctrl-C ends it; used as `preexec_fn`.
 
-    Used as `preexec_fn`. A shell without job control starts background commands with SIGINT ignored, a child inherits
-    that from pytest, and a program that ignores it by inheritance is right to go on ignoring it.
+    A shell without job control starts background commands with SIGINT ignored. Children of pytest inherit that, and
+    programs do not change an inherited "ignored".
     """
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 async def start(*arguments: str, log: Path, env: dict[str, str] | None = None) -> Hansa:
-    """Run a command; what it says goes to the end of the log file."""
+    """Start a `hansa` command; its output is appended to the log file."""
     with log.open("ab") as out:
         process = await asyncio.create_subprocess_exec(
             sys.executable,
@@ -113,6 +113,6 @@ async def start(*arguments: str, log: Path, env: dict[str, str] | None = None) -
             stderr=out,
             env={**os.environ, **(env or {})},
             preexec_fn=as_in_the_foreground,
-            start_new_session=True,  # as a service: it need not share its part of the cores with who asks it
+            start_new_session=True,  # as a service; the scheduler of the kernel shares cores between sessions
         )
     return Hansa(process, log)

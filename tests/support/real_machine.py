@@ -1,4 +1,4 @@
-"""For tests that make computers of namespaces: whether this machine can, and what of ours can be seen on it."""
+"""For tests of real nodes: whether this machine can run them, and what they left in the kernel."""
 
 import contextlib
 import socket
@@ -15,13 +15,13 @@ from hansa.local.machines.requirements import CannotRunNodes, Tools
 from hansa.programs import process
 from hansa.programs.relay import NetnsAddress
 
-# Where a node's programs write by their own choice, if nobody tells them otherwise.
+# Default folders of a node's programs.
 TEMPTING = ("/", "/etc", "/etc/cni", "/opt", "/run", "/var", "/var/lib", "/var/lib/cni", "/var/log", "/var/log/pods")
 SETTINGS = ("vm/overcommit_memory", "kernel/panic", "kernel/panic_on_oops", "net/ipv4/ip_forward")
 
 
 def tools(state: Path) -> Tools:
-    """What this machine has for real nodes; the test says why it is skipped where it can't have them."""
+    """The programs for real nodes; skips the test where the machine cannot run them."""
     try:
         return requirements.prepare(state)
     except CannotRunNodes as error:
@@ -46,7 +46,7 @@ def listening(place: NetnsAddress) -> Iterator[socket.socket]:
 
 
 async def traces(state: Path) -> dict[str, object]:
-    """All that machines of this state folder could leave on the computer."""
+    """All that real nodes of a state folder could leave in the kernel."""
     marked = {f"{key}" for key in process.running(state)}
     inside = {entry.name for entry in Path("/proc").iterdir() if entry.name.isdigit() and _mentions(entry, state)}
     return {

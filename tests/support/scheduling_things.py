@@ -12,7 +12,7 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def a_node(name: str, *, ready: bool = True, labels: Any = None, taints: Any = (), **spec_or_amounts: Any) -> Object:
-    """A node of four CPUs in no zone, unless something else is said; it bears its name as a label."""
+    """A node with its name as a label; by default with four CPUs, in no zone."""
     is_cordoned = spec_or_amounts.pop("cordoned", False)
     return Object.of(
         {
@@ -38,7 +38,7 @@ def a_pod(
     phase: str = "Pending",
     **spec: Any,
 ) -> Object:
-    """A pod that asks for one CPU, unless something else is said."""
+    """A pod; by default it requests one CPU."""
     resources = {"requests": spec.pop("requests", {"cpu": cpu})}
     return Object.of(
         {
@@ -52,7 +52,7 @@ def a_pod(
 
 
 def a_view(*things: Object, cluster: str = "r1") -> ClusterView:
-    """The view of a cluster after these things came."""
+    """The view of a cluster with these objects."""
     view = ClusterView(cluster)
     for thing in things:
         view = view.with_node(thing) if thing.kind == "Node" else view.with_pod(thing)

@@ -1,4 +1,4 @@
-"""A server that treats each connection as a script says: what real API servers do only when they die."""
+"""A server that runs a script for each connection, for failures that real API servers show only in a crash."""
 
 import asyncio
 import contextlib
@@ -10,7 +10,7 @@ Script = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 @contextlib.asynccontextmanager
 async def serving(script: Script, *, tls: ssl.SSLContext | None = None) -> AsyncIterator[int]:
-    """The port of such a server; it closes a connection when the script ends."""
+    """Run a server for as long as the block lasts; its port. It closes a connection when the script ends."""
     connections: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
 
     async def treat(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -1,5 +1,9 @@
-"""An upper object and its lower one on one real API server, in two namespaces, moved by hand as the engine would."""
+"""An upper object and its lower one on one real API server, in two namespaces.
 
+Used by tests of translations: the test calls the writes that the engine would make, one at a time.
+"""
+
+import dataclasses
 from collections.abc import Mapping
 from typing import Any, Self
 
@@ -28,44 +32,56 @@ class Sides:
         if self.resource != resources.SERVICE_ACCOUNTS:
             await prepare(self.client, self.below)
         self.name = source.name
+        # The lists of its own namespace are those of the namespace that it has here.
+        lookups = self.link.lookups
+        listed = {
+            (one, self.above if at == source.namespace else at): names for (one, at), names in lookups.listed.items()
+        }
+        self.link = dataclasses.replace(self.link, lookups=dataclasses.replace(lookups, listed=listed))
         upper = await existing(self.client, self.resource, creatable(source, self.above))  # the root CA is there
-        await self._make(self.rule.on_create(self.wanted(upper)))
+        wanted = self.wanted(upper)
+        await self._make(wanted if self.rule.on_create is None else self.rule.on_create(wanted))
         return self
 
     async def _make(self, wanted: Object) -> None:
-        """What the upper object has taken already, on the one server that both are on, is left to the server."""
+        """Create the lower object. Values that the upper object has taken on the shared server fall back."""
         try:
             await self.client.create(self.resource, wanted)
         except errors.Invalid as error:
-            other = self.rule.fallback(wanted.spec, [cause.field for cause in error.causes], ())
+            fallback, fields = self.rule.fallback, [cause.field for cause in error.causes]
+            other = None if fallback is None else fallback(wanted.spec, fields, ())
             if other is None:
                 raise
             await self.client.create(self.resource, wanted.with_fields(spec=other))
 
     def wanted(self, upper: Object) -> Object:
+        """The desired lower object."""
         key = Key(self.link.upper, self.resource, *upper.key)
         return self.mode.desired(upper, key, self.link).with_metadata(namespace=self.below)
 
     async def upper(self) -> Object:
+        """The upper object on the server."""
         return await self.client.get(self.resource, self.name, namespace=self.above)
 
     async def lower(self) -> Object:
+        """The lower object on the server."""
         name = self.wanted(await self.upper()).name
         return await self.client.get(self.resource, name, namespace=self.below)
 
     async def change(self, patch: Mapping[str, Any], subresource: str = "") -> None:
-        """What a user does to the upper object."""
+        """Patch the upper object as a user would."""
         await self._write(await self.upper(), PatchPart(patch, subresource))
 
     async def down(self) -> list[PatchPart]:
-        """Let the lower object follow; what was written."""
+        """Sync the lower object; the patches that were written."""
         upper, lower = await self.upper(), await self.lower()
         return [await self._write(lower, part) for part in self.rule.down_patches(lower, self.wanted(upper))]
 
-    async def up(self, told: Mapping[str, Any] | None = None) -> list[PatchPart]:
-        """Let the lower object tell, or let it say this; what was written."""
+    async def up(self, status: Mapping[str, Any] | None = None) -> list[PatchPart]:
+        """Sync the upper object, with this status of the lower one if given; the patches that were written."""
         upper, lower = await self.upper(), await self.lower()
-        lower = lower if told is None else lower.with_fields(status=told)
+        lower = lower if status is None else lower.with_fields(status=status)
+        assert self.rule.up_patches is not None, f"nothing of {self.resource} is synced up"
         return [await self._write(upper, part) for part in self.rule.up_patches(upper, lower, self.link)]
 
     async def _write(self, obj: Object, part: PatchPart) -> PatchPart:
@@ -76,7 +92,7 @@ class Sides:
 
 
 async def prepare(client: Client, *namespaces: str) -> None:
-    """What the golden files name and the server looks for; it adds default accounts only a moment later."""
+    """Create the accounts and classes that golden files refer to; the server makes default accounts too late."""
     for namespace in namespaces:
         for name in ("default", "web", "vault", "robot"):
             account = Object.of({"metadata": {"name": name, "namespace": namespace}})
@@ -85,6 +101,7 @@ async def prepare(client: Client, *namespaces: str) -> None:
 
 
 async def existing(client: Client, resource: Resource, obj: Object) -> Object:
+    """Create an object unless it exists; the object on the server."""
     try:
         return await client.create(resource, obj)
     except errors.AlreadyExists:
@@ -92,7 +109,7 @@ async def existing(client: Client, resource: Resource, obj: Object) -> Object:
 
 
 def creatable(obj: Object, namespace: str) -> Object:
-    """What a user would write to get this object: without what the server fills in."""
+    """The object without the fields that the server fills in, as a user would create it."""
     notes = {name: value for name, value in obj.annotations.items() if not name.endswith(".uid")}
     plain = obj.with_metadata(
         annotations=notes, uid="", resource_version="", owner_references=(), finalizers=(), namespace=namespace

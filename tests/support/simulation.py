@@ -1,6 +1,6 @@
-"""Simulated time: an event loop that, when it has nothing to do, jumps to its next timer instead of waiting for it.
+"""Simulated time: an event loop that jumps to its next timer when it is idle.
 
-Everything that waits by asyncio runs on it unchanged, always in the same order, and an hour takes milliseconds.
+Asyncio code runs on it unchanged, always in the same order; an hour takes milliseconds.
 """
 
 import asyncio
@@ -17,11 +17,11 @@ START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 
 
 class StuckError(Exception):
-    """Nothing runs, and no timer will ever wake anything."""
+    """No task can run, and no timer is set: a deadlock."""
 
 
 class JumpingSelector(selectors.DefaultSelector):
-    """Never waits: the time asked for passes at once."""
+    """Adds the timeout to its time instead of waiting."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -32,13 +32,13 @@ class JumpingSelector(selectors.DefaultSelector):
         if ready or timeout == 0:
             return ready
         if timeout is None:
-            raise StuckError("every task waits for something that cannot come")
+            raise StuckError("every task waits, and no timer is set")
         self.now += timeout
         return ready
 
 
 class SimulatedLoop(asyncio.SelectorEventLoop):
-    """An event loop whose time is a number."""
+    """An event loop on the time of its selector."""
 
     def __init__(self) -> None:
         self._selected = JumpingSelector()
@@ -62,7 +62,7 @@ class SimulatedClock:
 
 
 class World:
-    """What is injected everywhere: a clock, randomness from a seed, and a fresh registry."""
+    """What every component takes: the simulated clock, a random source with a seed, and a metrics registry."""
 
     def __init__(self, seed: int = 0) -> None:
         self.clock = SimulatedClock()

@@ -1,4 +1,4 @@
-"""Long runs of `make soak`: random work with a seed that is printed, again and again until the time is over."""
+"""Rounds of random work for `make soak`, each with a seed that is printed, until the time is over."""
 
 import os
 import random
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 def seeds() -> Iterator[int]:
     """A seed for each round, for SOAK_MINUTES; SOAK_SEED repeats one round.
 
-    There is one round at least, and the last one is not cut short.
+    There is at least one round, and the last one runs to its end.
     """
     if given := os.environ.get("SOAK_SEED"):
         yield int(given)

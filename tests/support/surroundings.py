@@ -1,6 +1,6 @@
-"""Lookups of a link in tests: objects given by hand, by the name that they have in the upper cluster.
+"""Lookups of a link for unit tests of translations, from lists of objects.
 
-Anything may be read; that rules declare what they read is tested with real snapshots.
+Any object may be read. Tests with real snapshots check that rules declare what they read.
 """
 
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ from hansa.model.references import Reference
 
 
 class Surroundings:
-    """Upper objects, and what there is of them below, also by their upper names."""
+    """Upper objects, and their lower copies by their upper names."""
 
     def __init__(self, above: Iterable[Object] = (), below: Iterable[Object] = ()) -> None:
         self.above = {(obj.kind, obj.key): obj for obj in above}
@@ -25,8 +25,9 @@ class Surroundings:
         return self.below.get((resource.kind, name))
 
     def found(self, references: Iterable[Reference]) -> Lookups:
-        """What a snapshot finds for these references, and nothing else."""
-        listed, found = {}, {}
+        """The lookups of a snapshot for exactly these references."""
+        listed: dict[tuple[Resource, str], tuple[NamespacedName, ...]] = {}
+        found: dict[tuple[Resource, NamespacedName], Found] = {}
         for one in references:
             names = [NamespacedName(one.namespace, one.name)]
             if not one.name:

@@ -1,5 +1,6 @@
-"""A super cluster and tenants as a person sees them: kubectl for each, their VirtualClusters, and the syncer."""
+"""A super cluster and tenants, kubectl and a client for each, their VirtualClusters, and `hansa vc-syncer`."""
 
+import asyncio
 import base64
 import contextlib
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -9,7 +10,7 @@ from typing import Any
 
 import programs
 from eventually import eventually
-from hansa.kube import errors, resources
+from hansa.kube import errors, resources, watching
 from hansa.kube.client import Client
 from hansa.kube.objects import NamespacedName, Object
 from hansa.kube.resource import Resource
@@ -25,7 +26,7 @@ WITHIN = 60.0  # seconds; a machine that runs many clusters at once is slow
 
 @dataclass
 class Side(Member):
-    """A cluster with kubectl for a person's commands and a client for quick looks."""
+    """A cluster with kubectl, and with a client, which is faster."""
 
     client: Client
 
@@ -51,7 +52,7 @@ class Side(Member):
         when: Callable[[dict[str, Any]], object] = lambda _: True,
         within: float = WITHIN,
     ) -> dict[str, Any]:
-        """Wait until an object is there, and so."""
+        """Wait until an object exists and `when` holds; the object."""
 
         async def look() -> dict[str, Any]:
             found = await self.look(resource, name, namespace)
@@ -62,7 +63,7 @@ class Side(Member):
         return await eventually(look, within=within)
 
     async def gone(self, resource: Resource, name: str, namespace: str = "", *, uid: str = "") -> None:
-        """Wait until an object, or the one with this uid, is not there any more."""
+        """Wait until an object, or the one with this uid, is deleted."""
 
         async def look() -> bool:
             found = await self.look(resource, name, namespace)
@@ -86,10 +87,32 @@ class Side(Member):
 
         return await eventually(look, within=WITHIN)
 
+    @contextlib.asynccontextmanager
+    async def watched(self, resource: Resource, namespace: str = "") -> AsyncIterator[list[Object]]:
+        """Every version of the objects, in the order of a watch, for as long as the block lasts."""
+        versions: list[Object] = []
+        synced = asyncio.Event()
+
+        async def watch() -> None:
+            async with contextlib.aclosing(watching.watch(self.client, resource, namespace=namespace)) as changes:
+                async for change in changes:
+                    if isinstance(change, watching.Synced):
+                        synced.set()
+                    elif isinstance(change, watching.Added | watching.Modified | watching.Deleted):
+                        versions.append(change.obj)
+
+        task = asyncio.create_task(watch())
+        try:
+            await asyncio.wait_for(synced.wait(), WITHIN)
+            yield versions
+        finally:
+            task.cancel()
+            await asyncio.wait([task])
+
 
 @contextlib.asynccontextmanager
 async def clusters_up(fleet: Fleet, kubectl: Path, wishes: Iterable[ClusterSpec]) -> AsyncIterator[dict[str, Side]]:
-    """Clusters by name; they are gone afterwards."""
+    """Clusters by name, for as long as the block lasts."""
     async with contextlib.AsyncExitStack() as stack:
         made = await fleet.up(list(wishes))
         stack.push_async_callback(fleet.down, [one.name for one in made])
@@ -126,13 +149,13 @@ class Tenants:
         return self.folder / "vc-syncer.log"
 
     async def add(self, name: str, member: Side, **annotations: str) -> Tenant:
-        """A VirtualCluster for a cluster that is there already, as a manager would leave it."""
+        """Create a VirtualCluster with an existing control plane, in the state in which the manager leaves it."""
         key = await self.announce(name, member, **annotations)
         tenant = self.tenants[name] = Tenant(member.cluster, member.kubectl, member.client, key)
         return tenant
 
     async def announce(self, name: str, member: Side, **annotations: str) -> str:
-        """Make the VirtualCluster; its key."""
+        """Create the VirtualCluster; its key."""
         kubeconfig = base64.b64encode(member.cluster.kubeconfig.read_bytes()).decode()
         words = {"admin-kubeconfig": kubeconfig, **annotations}
         metadata = {
@@ -156,7 +179,7 @@ class Tenants:
         return key
 
     async def start(self, *flags: str) -> None:
-        """Start the syncer, also again."""
+        """Start or restart the syncer."""
         self.program = await programs.start(
             "vc-syncer",
             "--super-master-kubeconfig",
@@ -180,14 +203,14 @@ class Tenants:
         return True
 
     async def stop(self) -> None:
-        """End the syncer politely."""
+        """End the syncer with SIGTERM."""
         if self.program is not None:
             code = await self.program.stop()
             assert code == 0, f"vc-syncer ended with {code}: {self.log.read_text()[-4000:]}"
             self.program = None
 
     async def kill(self) -> None:
-        """End the syncer as a crash does."""
+        """End the syncer with SIGKILL."""
         if self.program is not None:
             self.program.kill()
             await self.program.ended()

@@ -1,29 +1,41 @@
-"""Pods and Services as tests of tenants write them, and what VirtualCluster makes of them."""
+"""Pods and Services of a tenant, and their copies and patches in the mode virtualcluster.
+
+Used by unit tests of tenant translations.
+"""
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import golden_files
 from hansa.kube import resources
 from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
+from hansa.model.lookups import Lookups
 from hansa.model.mode import PatchPart
 from hansa.model.pair import Key, Link
+from hansa.modes.virtualcluster_settings import Tenant
 from surroundings import Surroundings
 
-MODE, LINK = golden_files.VIRTUALCLUSTER, replace(golden_files.TENANT, lookups=Surroundings())
-KEY = LINK.settings.key
+
+def _lookups(above: Iterable[Object] = (), below: Iterable[Object] = ()) -> Lookups:
+    """Lookups that allow any read, as `Surroundings` do."""
+    return cast("Lookups", Surroundings(above, below))
+
+
+MODE, LINK = golden_files.VIRTUALCLUSTER, replace(golden_files.TENANT, lookups=_lookups())
+SETTINGS = LINK.settings_as(Tenant)
+KEY = SETTINGS.key
 API = {"clusterIP": "10.32.0.1", "ports": [{"name": "https", "port": 443}]}
 
 
 def a_link(above: Iterable[Object] = (), below: Iterable[Object] = (), **settings: Any) -> Link:
-    """The link of a tenant with these settings, and what there is besides."""
-    return replace(LINK, settings=replace(LINK.settings, **settings), lookups=Surroundings(above, below))
+    """The link of a tenant with these settings, and the objects that its steps may read."""
+    return replace(LINK, settings=replace(SETTINGS, **settings), lookups=_lookups(above, below))
 
 
 def a_pod(spec: dict[str, Any] | None = None, **metadata: Any) -> Object:
-    """A tenant's pod with one container, unless its spec says otherwise."""
+    """A tenant's pod; by default with one container."""
     whole = {"containers": [{"name": "main", "image": "main:1"}]} | (spec or {})
     names = {"name": "web", "namespace": "shop", "uid": "upper-uid"}
     return Object.of({"apiVersion": "v1", "kind": "Pod", "metadata": names | metadata, "spec": whole})
@@ -42,20 +54,26 @@ def a_service(name: str, namespace: str = "shop", **spec: Any) -> Object:
 
 
 def desired(upper: Object, link: Link = LINK, resource: Resource = resources.PODS) -> Object:
-    """The copy in the super cluster as it should be."""
+    """The desired copy in the super cluster."""
     return MODE.desired(upper, Key(link.upper, resource, *upper.key), link)
 
 
 def follow(lower: Object, upper: Object, resource: Resource = resources.PODS, link: Link = LINK) -> list[PatchPart]:
-    """What is written down."""
+    """The patches of the lower object."""
     return list(MODE.rules[resource].down_patches(lower, desired(upper, link, resource)))
 
 
-def tell(upper: Object, lower: Object, resource: Resource = resources.PODS, link: Link = LINK) -> list[PatchPart]:
-    """What is written up."""
-    return list(MODE.rules[resource].up_patches(upper, lower, link))
+def upper_patches(
+    upper: Object, lower: Object, resource: Resource = resources.PODS, link: Link = LINK
+) -> list[PatchPart]:
+    """The patches of the upper object."""
+    up_patches = MODE.rules[resource].up_patches
+    assert up_patches is not None
+    return list(up_patches(upper, lower, link))
 
 
 def refusal(upper: Object, link: Link = LINK, resource: Resource = resources.PODS) -> str:
-    """Why it may not travel."""
-    return MODE.rules[resource].check(upper, link)
+    """Why it is not synced; empty if it is."""
+    check = MODE.rules[resource].check
+    assert check is not None
+    return check(upper, link)

@@ -1,4 +1,4 @@
-"""Pods as tests of translations write them, and the way down and up that tensile has for them."""
+"""Pods, and their copies and patches in the mode tensile; used by unit tests of translations."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -16,31 +16,33 @@ SERVER_DEFAULTS = {"dnsPolicy": "ClusterFirst", "schedulerName": "default-schedu
 def a_pod(
     spec: dict[str, Any] | None = None, status: dict[str, Any] | None = None, **metadata: dict[str, str]
 ) -> Object:
-    """An upper pod with one container, unless its spec says otherwise."""
+    """An upper pod; by default with one container."""
     whole = {"containers": [{"name": "main", "image": "main:1"}], "nodeName": "vn1"} | (spec or {})
     names = {"name": "web", "namespace": "shop", "uid": "upper-uid"}
     return Object.of({"kind": "Pod", "metadata": names | metadata, "spec": whole, "status": status or {}})
 
 
 def desired(upper: Object, link: Link = golden_files.LINK) -> Object:
-    """The lower pod as it should be."""
+    """The desired lower pod."""
     return golden_files.TENSILE.desired(upper, Key(link.upper, resources.PODS, *upper.key), link)
 
 
 def created(upper: Object, status: dict[str, Any] | None = None) -> Object:
-    """The lower pod as it is after its creation: with a uid and with what the server and a scheduler add."""
+    """The lower pod after its creation, with the uid and the fields that the server and a scheduler add."""
+    assert RULE.on_create is not None
     born = RULE.on_create(desired(upper))
     running = born.spec | SERVER_DEFAULTS | {"nodeName": "worker-1"}
     return born.with_metadata(uid="lower-uid").with_fields(spec=running, status=status or {})
 
 
 def follow(lower: Object, upper: Object) -> list[PatchPart]:
-    """What is written down."""
+    """The patches of the lower pod."""
     return list(RULE.down_patches(lower, desired(upper)))
 
 
-def tell(upper: Object, lower: Object) -> list[PatchPart]:
-    """What is written up."""
+def upper_patches(upper: Object, lower: Object) -> list[PatchPart]:
+    """The patches of the upper pod."""
+    assert RULE.up_patches is not None
     return list(RULE.up_patches(upper, lower, golden_files.LINK))
 
 

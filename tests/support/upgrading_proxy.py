@@ -1,4 +1,4 @@
-"""A small HTTP proxy to an API server that tunnels upgraded connections: what the tunnels of `hansa.kube` are for."""
+"""A small HTTP proxy to an API server that forwards upgraded connections through tunnels of `hansa.kube`."""
 
 import asyncio
 import contextlib
@@ -48,7 +48,14 @@ async def _serve(client: Client, reader: asyncio.StreamReader, writer: asyncio.S
     await writer.drain()
 
 
-async def _tunnel(client, method, target, headers, reader, writer) -> None:
+async def _tunnel(
+    client: Client,
+    method: str,
+    target: str,
+    headers: list[tuple[str, str]],
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+) -> None:
     opened = await client.tunnel(method, target, headers=headers)
     answered = "".join(f"{name}: {value}\r\n" for name, value in opened.headers.items())
     writer.write(f"HTTP/1.1 101 Switching Protocols\r\n{answered}\r\n".encode())

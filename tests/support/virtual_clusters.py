@@ -8,7 +8,7 @@ API = "tenancy.x-k8s.io/v1alpha1"
 
 
 def virtual_cluster(name: str, namespace: str, /, *, annotations: dict[str, str] | None = None, **spec: Any) -> Object:
-    """What a person writes; the fields of the spec in the API's own words."""
+    """A VirtualCluster as a user creates it; the keywords are fields of its spec."""
     metadata: dict[str, Any] = {"name": name, "namespace": namespace}
     if annotations:
         metadata["annotations"] = annotations

@@ -1,7 +1,9 @@
-"""A process that serves virtual nodes, as tests need it: started, stopped and started again on real clusters."""
+"""The controller of virtual nodes in the process of a test, on real clusters, and waits for its nodes."""
 
 import contextlib
 import datetime
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
 
 import msgspec
 
@@ -10,19 +12,25 @@ from hansa.engine import cluster as engine_cluster
 from hansa.kube import errors, resources
 from hansa.kube.client import Client
 from hansa.kube.credentials import kubeconfig
+from hansa.kube.objects import Object
+from hansa.kube.resource import Resource
+from hansa.local import Cluster
 from hansa.nodes import controller, lower_cluster
 from hansa.nodes.heartbeat import Timing
+from hansa.nodes.settings import NodeSettings
 from lower_things import container, pod
 from machinery import QUICK, Machine
 
 NODES, PODS, LEASES = resources.NODES, resources.PODS, resources.LEASES
-PLAIN = {"cpu": "64", "memory": "512Gi", "pods": "220"}  # what the lower cluster has
-AGENT = "hansa-virtual-nodes"  # how the process calls itself at the API servers
-BRISK = Timing(renew=0.5, report=3.0, pause=0.5, first_facts=3.0)
+PLAIN = {"cpu": "64", "memory": "512Gi", "pods": "220"}  # the capacity of the lower cluster
+AGENT = "hansa-virtual-nodes"  # the user agent in audit logs
+BRISK = Timing(renew=0.5, report=3.0, pause=0.5, first_sync=3.0)
 
 
 @contextlib.asynccontextmanager
-async def serving(upper, below, *settings, timing=BRISK):
+async def serving(
+    upper: Cluster, below: Cluster, *settings: NodeSettings, timing: Timing = BRISK
+) -> AsyncIterator["Served"]:
     """Virtual nodes of one upper cluster over one lower cluster, for as long as the block lasts."""
     async with (
         Machine() as machine,
@@ -51,7 +59,7 @@ async def serving(upper, below, *settings, timing=BRISK):
 
 
 class Served(msgspec.Struct):
-    """What a test can reach of the process."""
+    """The running controller, and the lower cluster that its nodes represent."""
 
     nodes: controller.VirtualNodes
     lower_cluster: lower_cluster.LowerCluster
@@ -59,14 +67,14 @@ class Served(msgspec.Struct):
 
 
 class Audit:
-    """The requests of the process that an API server noted, from a moment on."""
+    """The requests of the controller in the audit log of a cluster, from the construction on."""
 
-    def __init__(self, cluster):
+    def __init__(self, cluster: Cluster) -> None:
         self._path = cluster.log("audit")
         self._offset, self._moment = self._path.stat().st_size, datetime.datetime.now(datetime.UTC)
 
-    def requests(self):
-        """Verb, resource and name of each, in order; watches are noted when they end."""
+    def requests(self) -> list[tuple[str, str, str]]:
+        """Verb, resource and name of each, in order; a watch is logged when it ends."""
         with self._path.open("rb") as log:
             log.seek(self._offset)
             lines = [line for line in log.read().splitlines(keepends=True) if line.endswith(b"\n")]
@@ -77,20 +85,20 @@ class Audit:
             if entry.get("userAgent") == AGENT and self._is_new(entry)
         ]
 
-    def _is_new(self, entry):
-        """The log is written a while after a request is answered."""
+    def _is_new(self, entry: Mapping[str, Any]) -> bool:
+        """The log is written a while after the response, so an old request may come behind the offset."""
         return datetime.datetime.fromisoformat(entry["requestReceivedTimestamp"]) >= self._moment
 
 
-def _named(ref):
+def _named(ref: Mapping[str, str]) -> tuple[str, str]:
     resource = ref.get("resource", "")
     return (f"{resource}/{ref['subresource']}" if "subresource" in ref else resource), ref.get("name", "")
 
 
-async def gone(client, resource, one):
-    """Wait until an object is not there any more."""
+async def gone(client: Client, resource: Resource, one: Object) -> None:
+    """Wait until an object is deleted."""
 
-    async def is_gone():
+    async def is_gone() -> bool:
         with contextlib.suppress(errors.NotFound):
             return (await client.get(resource, one.name, namespace=one.namespace)).uid != one.uid
         return True
@@ -98,7 +106,7 @@ async def gone(client, resource, one):
     await eventually(is_gone)
 
 
-async def get(client, name):
+async def get(client: Client, name: str) -> Object | None:
     """A node, or None."""
     try:
         return await client.get(NODES, name)
@@ -106,17 +114,17 @@ async def get(client, name):
         return None
 
 
-def ready(one):
-    """The condition Ready of a node."""
+def ready(one: Object) -> dict[str, Any]:
+    """The condition Ready of a node; empty if it has none."""
     found = [c for c in one.status.get("conditions", ()) if c["type"] == "Ready"]
     return found[0] if found else {}
 
 
-async def told(client, name, *, within=30.0, **allocatable):
-    """Wait until the node is ready and offers that."""
+async def node_offers(client: Client, name: str, *, within: float = 30.0, **allocatable: str | None) -> Object:
+    """Wait until a node is Ready with these allocatable resources; the node."""
     wanted = {key.replace("gpu", "example.com/gpu"): value for key, value in allocatable.items()}
 
-    async def tells():
+    async def look() -> Object:
         one = await get(client, name)
         assert one is not None, "there is no node"
         assert ready(one).get("status") == "True", ready(one)
@@ -124,14 +132,14 @@ async def told(client, name, *, within=30.0, **allocatable):
         assert {key: offered.get(key) for key in wanted} == wanted, offered
         return one
 
-    return await eventually(tells, within=within)
+    return await eventually(look, within=within)
 
 
-def bound(name, on, **requests):
-    """A pod on a lower node that asks for that."""
+def bound(name: str, on: str, **requests: Any) -> Object:
+    """A pod on a lower node with these resource requests."""
     return pod(name, on=on, phase="Pending", containers=[container(**requests)])
 
 
-async def cordon(client, name, *, is_cordoned=True):
-    """Let a node take no pods, or take them again."""
+async def cordon(client: Client, name: str, *, is_cordoned: bool = True) -> None:
+    """Cordon a node, or uncordon it."""
     await client.patch(NODES, name, {"spec": {"unschedulable": is_cordoned or None}})

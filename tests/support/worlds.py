@@ -1,6 +1,6 @@
-"""API servers as far as the life of one object goes: a pure stand-in on which decisions are played to their end.
+"""A pure model of API servers for one object, on which property tests run decisions until nothing changes.
 
-It knows names, uids, merge patches, the status subresource, finalizers and the grace of pods; nothing is ever late.
+It has names, uids, merge patches, the status subresource, finalizers and grace periods; caches are never stale.
 """
 
 import copy
@@ -20,7 +20,7 @@ LATER = "2026-11-15T12:00:00Z"
 
 
 def merged(target: Any, patch: Any) -> Any:
-    """A JSON merge patch applied, as RFC 7386 writes it."""
+    """Apply a JSON merge patch (RFC 7386)."""
     if not isinstance(patch, Mapping):
         return patch
     result = dict(target) if isinstance(target, Mapping) else {}
@@ -33,7 +33,7 @@ def merged(target: Any, patch: Any) -> Any:
 
 
 def status_up(upper: Object, lower: Object, _link: Link) -> Iterable[PatchPart]:
-    """The lower status and uid, in one part: the way up that the tests' modes use."""
+    """The patch up of the modes of these tests: status and uid of the lower object."""
     patch: dict[str, Any] = {}
     if upper.annotations.get(keys.LOWER_UID) != lower.uid:
         patch["metadata"] = {"annotations": {keys.LOWER_UID: lower.uid}}
@@ -43,7 +43,7 @@ def status_up(upper: Object, lower: Object, _link: Link) -> Iterable[PatchPart]:
 
 
 class Server:
-    """One API server with the objects of one kind. It refuses what the real one refuses, and says whether it did it."""
+    """One API server with the objects of one kind; each write returns whether the server accepted it."""
 
     def __init__(self, name: str, *, is_of_pods: bool, numbers: "itertools.count[int]") -> None:
         self.name, self.is_of_pods, self.numbers = name, is_of_pods, numbers
@@ -101,12 +101,12 @@ class Server:
         if period == 0 and not metadata.get("finalizers"):
             del self.objects[obj.key]
             return
-        told = {"deletionTimestamp": LATER, "deletionGracePeriodSeconds": period}
-        if not told.items() <= metadata.items():
-            metadata |= told | {"resourceVersion": str(next(self.numbers))}
+        deletion = {"deletionTimestamp": LATER, "deletionGracePeriodSeconds": period}
+        if not deletion.items() <= metadata.items():
+            metadata |= deletion | {"resourceVersion": str(next(self.numbers))}
 
     def pass_time(self) -> bool:
-        """Finalizers are taken off and kubelets let go of pods that leave. Whether anything happened."""
+        """Remove finalizers and end deleted pods, as controllers and kubelets do; whether anything changed."""
         leaving = [place for place, obj in self.objects.items() if "deletionTimestamp" in obj["metadata"]]
         for place in leaving:
             del self.objects[place]
@@ -118,7 +118,7 @@ class Server:
 
 
 class World:
-    """One upper object's name in one upper and some lower clusters, and the engine's hands in it."""
+    """One upper name in an upper cluster and some lower clusters, and the writes of the engine."""
 
     def __init__(self, mode: Mode, key: Key, *, lowers: Iterable[str], intents: Mapping[str, Grade]) -> None:
         self.mode, self.key, self.lowers = mode, key, tuple(lowers)
@@ -155,7 +155,7 @@ class World:
 
     @property
     def links(self) -> dict[str, Link]:
-        """The links, with what a rule reads: whether the node is there."""
+        """The links, with the node that a rule reads."""
         node = {"kind": "Node", "metadata": {"name": NODE}}
         name = resources.NODES, NamespacedName("", NODE)
         read = Lookups({name: Found(Object.of(node) if NODE in self.nodes else None, None)})
@@ -175,7 +175,7 @@ class World:
         return tuple(one for one in found if self.is_ours(one) and one.key != self.place(cluster))
 
     def foreign(self) -> set[str]:
-        """Where something else has the name."""
+        """The clusters where another object has the name."""
         return {c for c in self.lowers if self.lower(c) is not None} - self.copies().keys()
 
     def is_ours(self, obj: Object) -> bool:
@@ -184,7 +184,7 @@ class World:
         return origin is not None and (origin.upper, origin.namespace, origin.name) == ours
 
     def pair(self) -> Pair:
-        """What an engine sees now."""
+        """The pair, from the current state of all servers."""
         sides: dict[str, Object | Unknown | None] = {}
         for cluster in self.lowers:
             seen = self.lower(cluster)
@@ -194,7 +194,7 @@ class World:
         return Pair(self.key, upper, self.links, sides, self.intents, self.blocked, leftovers=left)
 
     def round(self, *, at_most: int = 1000) -> int:
-        """Decide and write once; a crash after `at_most` writes loses the rest. How many writes were planned."""
+        """Decide and write once, and crash after `at_most` writes; the number of planned writes."""
         planned = decision.decide(self.pair(), self.mode).writes
         for action in planned[:at_most]:
             self.write(action)
@@ -219,7 +219,7 @@ class World:
                 server.bind(action.obj, action.node)
 
     def settle(self, *, most: int = 12) -> None:
-        """Rounds, and time between them, until nothing is left to do."""
+        """Run rounds, and let time pass between them, until no write is planned."""
         for _ in range(most):
             planned = self.round()
             passed = [server.pass_time() for name, server in self.servers.items() if name != HOME]

@@ -1,6 +1,6 @@
 """Splits a pod's node constraints into those on virtual nodes and those on the nodes of the lower cluster. Pure.
 
-Used by `constraints`. A node label is one of the lower nodes unless it tells the upper cluster's nodes apart.
+Used by `constraints`. A node label is one of the lower nodes unless it distinguishes nodes of the upper cluster.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

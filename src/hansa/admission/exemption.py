@@ -1,6 +1,6 @@
 """Pods that tensile's mutations leave unchanged: system pods, mirror pods, and those that opted out by label.
 
-The rules stand here twice: as a function, and as selectors that spare the API server the call.
+The rules are defined twice: as a function, and as selectors, which save the API server the call.
 """
 
 from typing import Any, Final

@@ -22,7 +22,7 @@ LONGEST_VALUE = 120  # characters of a refused value in a message; annotations c
 
 
 class Operation(enum.StrEnum):
-    """What the client asks the API server to do with the object. Others have no object that could be changed."""
+    """The operations of requests that can be mutated. Others have no object."""
 
     CREATE = "CREATE"
     UPDATE = "UPDATE"

@@ -1,4 +1,4 @@
-"""A serving certificate of a CA that is made at start and lives as long as the process.
+"""A serving certificate, signed by a CA that is created at start and valid for this process only.
 
 Used when no certificate is given. The API server must trust the CA, so it goes into the webhook's configuration.
 """

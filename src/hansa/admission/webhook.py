@@ -51,5 +51,5 @@ class Webhook:
         async with contextlib.AsyncExitStack() as stack:
             stores = {one: await stack.enter_async_context(self._informers.share(Scope(one))) for one in resources}
             for store in stores.values():
-                await store.knowledge.wait_complete(LIST_SECONDS)
+                await store.freshness.wait_synced(LIST_SECONDS)
             yield stores

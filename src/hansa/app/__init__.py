@@ -1,1 +1,1 @@
-"""Settings become components, and components programs: the only place where all parts are put together."""
+"""The programs of `hansa`: makes components from settings and runs them. The only place that wires all parts."""

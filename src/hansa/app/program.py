@@ -1,4 +1,4 @@
-"""What every program is made of: a manager, and clusters that are reached with somebody's credentials."""
+"""The base of every program: a manager, and factories of components with their common arguments."""
 
 import asyncio
 import os
@@ -24,11 +24,11 @@ from hansa.model.mode import Mode
 from hansa.runtime import clock, metrics
 from hansa.runtime.errors import HansaError
 
-UPPER = "upper"  # what a program with one upper cluster calls it
+UPPER = "upper"  # the name of the upper cluster in programs that have only one
 
 
-class Given(TypedDict):
-    """What almost every component takes."""
+class CommonArguments(TypedDict):
+    """The keyword arguments that almost every component takes."""
 
     clock: clock.Clock
     random: randomness.Random
@@ -36,7 +36,7 @@ class Given(TypedDict):
 
 
 def new_loop() -> asyncio.AbstractEventLoop:
-    """The event loop of programs that run for long: uvloop where it is there."""
+    """The event loop of long-running programs: uvloop on Linux."""
     if sys.platform == "linux":
         import uvloop  # noqa: PLC0415 - other systems don't have it
 
@@ -45,58 +45,58 @@ def new_loop() -> asyncio.AbstractEventLoop:
 
 
 class Program:
-    """What every component is given, and the manager that runs them."""
+    """The manager of one program, and the common arguments of its components."""
 
     def __init__(self) -> None:
         self.clock = clock.SystemClock()
         self.random = randomness.Random()  # noqa: S311 - spreads load, guards nothing
         self.metrics = metrics.Registry()
-        self.manager = Manager(**self.given())
+        self.manager = Manager(**self.common())
         self._election: Election | None = None
 
-    def given(self) -> Given:
-        """What almost every component takes."""
+    def common(self) -> CommonArguments:
+        """The keyword arguments that almost every component takes."""
         return {"clock": self.clock, "random": self.random, "metrics": self.metrics}
 
     def informers(self, cluster: str, client: Client) -> Informers:
-        """The caches of a cluster."""
-        return Informers(cluster, client, supervisor=self.manager.supervisor, **self.given())
+        """The informers of a cluster."""
+        return Informers(cluster, client, supervisor=self.manager.supervisor, **self.common())
 
     def cluster(self, name: str, client: Client) -> Cluster:
-        """A member of the league."""
-        return Cluster(name, client, supervisor=self.manager.supervisor, **self.given())
+        """A cluster with its informers and health."""
+        return Cluster(name, client, supervisor=self.manager.supervisor, **self.common())
 
-    def syncer(self, mode: Mode, registry: Routes, *, whole: Iterable[Resource] = (resources.PODS,)) -> Syncer:
-        """The engine with one mode's table."""
-        return Syncer(mode, registry, whole=whole, may_write=self.may_write, **self.given())
+    def syncer(self, mode: Mode, registry: Routes, *, watch_all: Iterable[Resource] = (resources.PODS,)) -> Syncer:
+        """A syncer for one mode."""
+        return Syncer(mode, registry, watch_all=watch_all, may_write=self.may_write, **self.common())
 
     def may_write(self) -> bool:
-        """Whether no other process can be at work now."""
+        """Whether this process is the leader, or runs without leader election."""
         return self._election is None or self._election.is_leading
 
     def elect(self, name: str, cluster: Cluster, *, namespace: str) -> Lead:
-        """Let one of many processes work, by a Lease of this name; give the answer to the manager."""
+        """Create the leader election with a Lease of this name; the result is an argument of the manager's `run`."""
         self._election = Election(
             name,
             namespace=namespace,
             identity=f"{socket.gethostname()}_{os.getpid()}_{secrets.token_hex(4)}",
             client=cluster.client,
             informers=cluster.informers,
-            **self.given(),
+            **self.common(),
         )
         return self._election.lead
 
     def serve_health(self, where: str) -> None:
-        """Answer /healthz, /readyz and /metrics at HOST:PORT."""
+        """Serve /healthz, /readyz and /metrics at HOST:PORT."""
         host, colon, port = where.rpartition(":")
         if not colon or not port.isdecimal():
-            raise HansaError(f'--metrics-addr "{where}" is not of the form HOST:PORT')
+            raise HansaError(f'--metrics-addr "{where}" is invalid: use HOST:PORT, e.g. 127.0.0.1:8080')
         health = HealthServer(
-            metrics=self.metrics, unready=self.manager.troubles, host=host.strip("[]"), port=int(port)
+            metrics=self.metrics, not_ready=self.manager.not_ready, host=host.strip("[]"), port=int(port)
         )
         self.manager.serve(Component("health", health.run))
 
 
 def agent(command: str) -> str:
-    """How we call ourselves towards API servers."""
+    """The User-Agent of a command."""
     return f"hansa-{command}/{hansa.__version__}"

@@ -1,4 +1,4 @@
-"""`hansa vc-manager`: a control plane for each VirtualCluster of a meta cluster."""
+"""`hansa vc-manager`: wires the controller of VirtualClusters and the provisioners of their control planes."""
 
 import functools
 import os
@@ -14,7 +14,7 @@ from hansa.control.informer import Informers
 from hansa.control.manager import Component, Lead
 from hansa.kube import resources
 from hansa.kube.client import Client
-from hansa.kube.credentials.source import Source
+from hansa.kube.credentials.source import CredentialSource
 from hansa.modes import virtualcluster
 from hansa.modes.virtualcluster_settings import VirtualClusterSettings as ModeSettings
 from hansa.runtime.clock import Clock
@@ -35,9 +35,9 @@ LEASE = "vc-manager-leaderelection-lock"
 
 @dataclass(frozen=True, slots=True)
 class ManagerSettings:
-    """What the manager is told. `process` is for the provisioner of that name."""
+    """The settings of vc-manager. `process` is used by the provisioner of that name only."""
 
-    meta: Source
+    meta: CredentialSource
     provisioner: str
     process: processes.ProcessSettings
     pool: ServiceCidrPool
@@ -49,14 +49,14 @@ class ManagerSettings:
 
 
 async def run(settings: ManagerSettings) -> None:
-    """Look after VirtualClusters until a signal ends it; their control planes go on."""
+    """Reconcile VirtualClusters until a signal ends the program; their control planes keep running."""
     program = Program()
     access = await settings.meta.find()
     async with Client(access, user_agent=agent(COMPONENT)) as client:
         if settings.is_installed:
             await installing.install(client, cluster_versions.samples())
         informers = program.informers("meta", client)
-        recorder = Recorder(COMPONENT, client, **program.given())
+        recorder = Recorder(COMPONENT, client, **program.common())
         found = provisioners(settings, client, meta=await _identify(client), clock=program.clock)
         tenants = VirtualClusters(
             client,
@@ -67,7 +67,7 @@ async def run(settings: ManagerSettings) -> None:
             recorder=recorder,
             workers=settings.workers,
             deadline=settings.deadline,
-            **program.given(),
+            **program.common(),
         )
         manager = program.manager
         manager.serve(Component("events", recorder.run, recorder.drain))
@@ -76,8 +76,8 @@ async def run(settings: ManagerSettings) -> None:
         for name, provisioner in found.items():
             manager.work(Component(f"provisioner-{name}", functools.partial(provisioner.run, tenants.requeue)))
             if isinstance(provisioner, ProcessProvisioner):
-                look = functools.partial(orphans.sweep, provisioner, client, informers=informers, clock=program.clock)
-                manager.work(Component("orphans", look))
+                sweep = functools.partial(orphans.sweep, provisioner, client, informers=informers, clock=program.clock)
+                manager.work(Component("orphans", sweep))
         if settings.metrics_address:
             program.serve_health(settings.metrics_address)
         await manager.run(*_election(settings, client, informers, program))
@@ -88,7 +88,7 @@ async def _identify(client: Client) -> str:
 
 
 def provisioners(settings: ManagerSettings, client: Client, *, meta: str, clock: Clock) -> Mapping[str, Provisioner]:
-    """The provisioners that serve: the one that was chosen, and clusters that are there already."""
+    """The provisioners by name: the one chosen by --provisioner, and `existing`."""
     chosen: Provisioner | None = None
     match settings.provisioner:
         case ProcessProvisioner.name:
@@ -109,6 +109,6 @@ def _election(settings: ManagerSettings, client: Client, informers: Informers, p
         identity=f"{socket.gethostname()}_{os.getpid()}_{secrets.token_hex(4)}",
         client=client,
         informers=informers,
-        **program.given(),
+        **program.common(),
     )
     return (election.lead,)

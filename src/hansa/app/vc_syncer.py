@@ -1,4 +1,4 @@
-"""`hansa vc-syncer`: objects of tenants' control planes are carried to a super cluster, or to those of a pool."""
+"""`hansa vc-syncer`: wires the sync of tenants' objects to a super cluster, or to the super clusters of a pool."""
 
 import contextlib
 import logging
@@ -11,11 +11,11 @@ from hansa.control.informer import Scope
 from hansa.control.manager import Component, Lead
 from hansa.engine import task_set
 from hansa.engine.cluster import REQUEST_DEADLINE, Cluster
-from hansa.engine.registry import Registry
+from hansa.engine.registry import ClusterRegistry
 from hansa.engine.syncer import Syncer
 from hansa.kube.client import Client
 from hansa.kube.credentials import Credentials
-from hansa.kube.credentials.source import Source
+from hansa.kube.credentials.source import CredentialSource
 from hansa.model.translation.tenant.tenant_settings import Tenant
 from hansa.modes import virtualcluster, virtualcluster_route
 from hansa.modes.virtualcluster_settings import VirtualClusterSettings as ModeSettings
@@ -24,7 +24,7 @@ from hansa.scheduling.pooling.pool_members import PoolMembers
 from hansa.scheduling.slicing.pool import Headroom
 from hansa.tenancy import api, installing
 from hansa.tenancy.pool import cluster_id
-from hansa.tenancy.pool.fence_renewal import FenceKeeper, Keeping
+from hansa.tenancy.pool.fence_renewal import FenceRenewer, FenceSettings
 from hansa.tenancy.pool.reachability_reports import Reporter
 from hansa.tenancy.syncing.conditions import TenantConditions
 from hansa.tenancy.syncing.members import Members
@@ -34,36 +34,36 @@ from hansa.tenancy.syncing.super_clusters import NEVER, SuperClusters
 
 log = logging.getLogger(__name__)
 COMPONENT = "vc-syncer"
-SUPER, META = "super", "meta"  # what we call the two; tenants are called by their keys
-FIRST_LISTS = 60.0  # seconds, after which the program counts as ready although the meta cluster is away
+SUPER, META = "super", "meta"  # names of the two clusters; a tenant's name is its key
+FIRST_LISTS = 60.0  # seconds, after which the program is ready although the meta cluster is unreachable
 
 
 @dataclass(frozen=True, slots=True)
 class SyncerSettings:
-    """What the syncer is told. Without `meta`, VirtualClusters are in the super cluster.
+    """The settings of vc-syncer. Without `meta`, VirtualClusters are in the super cluster.
 
-    Without `super_cluster`, all super clusters of the meta cluster's pool are served.
+    Without `super_cluster`, it syncs to all super clusters of the meta cluster's pool.
     """
 
-    super_cluster: Source | None
-    meta: Source | None
+    super_cluster: CredentialSource | None
+    meta: CredentialSource | None
     mode: ModeSettings
-    tenants: Tenant  # what is the same for all tenants; each VirtualCluster adds its own
+    tenants: Tenant  # defaults of all tenants; each VirtualCluster adds its own
     name: str = "vc"
-    lost_after: float = 60.0  # seconds for which a super cluster of a pool may be away before it is taken out
-    fence_grace: float = 30.0  # seconds more, where an agent ends its pods first
+    lost_after: float = 60.0  # seconds that a super cluster of a pool may be unreachable before it is lost
+    fence_grace: float = 30.0  # seconds more if an agent runs there, which deletes the pods first
     is_installed: bool = True
     metrics_address: str = ""
     election_namespace: str = ""
-    report_namespace: str = "kube-system"  # of the meta cluster, where it says which super clusters it reaches
+    report_namespace: str = "kube-system"  # of the meta cluster, for the reachability reports
 
 
 async def run(settings: SyncerSettings) -> None:
-    """Sync until a signal ends it; copies stay."""
-    program, registry = Program(), Registry()
+    """Sync until a signal ends the program; lower objects stay."""
+    program, registry = Program(), ClusterRegistry()
     async with contextlib.AsyncExitStack() as stack:
 
-        async def reached(name: str, source: Source) -> Cluster:
+        async def connected(name: str, source: CredentialSource) -> Cluster:
             client = await stack.enter_async_context(_client(await source.find()))
             if name == SUPER and settings.mode.pool is not None:
                 name = await cluster_id.read(client)
@@ -78,65 +78,69 @@ async def run(settings: SyncerSettings) -> None:
             fence_grace=settings.fence_grace,
             clock=program.clock,
         )
-        below = None if settings.super_cluster is None else await reached(SUPER, settings.super_cluster)
-        meta = below if settings.meta is None and below is not None else await reached(META, settings.meta or Source())
+        below = None if settings.super_cluster is None else await connected(SUPER, settings.super_cluster)
+        meta = (
+            below
+            if settings.meta is None and below is not None
+            else await connected(META, settings.meta or CredentialSource())
+        )
         if below is not None:
             registry.join(supers.add(below))
-        recorder = Recorder(f"hansa-{COMPONENT}", meta.client, **program.given())
+        recorder = Recorder(f"hansa-{COMPONENT}", meta.client, **program.common())
         manager = program.manager
         manager.serve(Component("events", recorder.run, recorder.drain))
         for name, syncer in _syncers(settings, program, registry):
             manager.work(Component(name, syncer.run, syncer.drain))
-        parts = _Parts(settings, program, registry, supers, meta, recorder)
-        manager.work(Component("tenants", parts.follow, ready=parts.ready))
-        manager.work(Component("purging", parts.purge))
+        components = _Components(settings, program, registry, supers, meta, recorder)
+        manager.work(Component("tenants", components.follow_tenants, ready=components.ready))
+        manager.work(Component("purging", components.purge))
         if below is None:
-            manager.work(Component("pool", parts.gather))
+            manager.work(Component("pool", components.follow_pool))
         if settings.mode.pool is not None:
-            manager.work(Component("service-reach", parts.tell_reach))
-            manager.work(Component("fences", parts.keep_fences))
+            manager.work(Component("service-reach", components.write_service_reach))
+            manager.work(Component("fences", components.renew_fences))
         if settings.metrics_address:
             program.serve_health(settings.metrics_address)
         await manager.run(*_election(settings, meta, program))
 
 
-def _syncers(settings: SyncerSettings, program: Program, registry: Registry) -> Iterator[tuple[str, Syncer]]:
-    """One for each way."""
+def _syncers(settings: SyncerSettings, program: Program, registry: ClusterRegistry) -> Iterator[tuple[str, Syncer]]:
+    """Two syncers: tenants' objects down, and objects that tenants share up."""
     down, up = virtualcluster.mode(settings.mode), virtualcluster.shared(settings.mode)
-    # Nobody else has objects in tenants' namespaces, so copies alone are watched: in one cache for both ways.
-    # What the way down watches in a tenant is not watched again for the way up.
-    yield down.name, program.syncer(down, registry, whole=())
-    yield up.name, program.syncer(up, registry.turned(), whole=down.rules)
+    # In super clusters only stamped objects are watched, since tenants' namespaces have no others, with one cache for
+    # both syncers. The second one shares the watches of the first one in tenants' clusters, too.
+    yield down.name, program.syncer(down, registry, watch_all=())
+    yield up.name, program.syncer(up, registry.reversed_routes(), watch_all=down.rules)
 
 
 @dataclass(frozen=True, slots=True)
-class _Parts:
-    """The parts that begin when the meta cluster tells which one it is."""
+class _Components:
+    """The components that need the id of the meta cluster."""
 
     settings: SyncerSettings
     program: Program
-    registry: Registry
+    registry: ClusterRegistry
     supers: SuperClusters
     meta: Cluster
     recorder: Recorder
 
-    async def follow(self) -> None:
-        """Let tenants join and leave."""
+    async def follow_tenants(self) -> None:
+        """Reconcile tenants in the registry."""
         members = Members(
             self.registry,
             self.meta.informers,
             await self.meta.identify(),
-            telling=TenantConditions(self.meta.client, self.recorder, clock=self.program.clock),
+            conditions=TenantConditions(self.meta.client, self.recorder, clock=self.program.clock),
             connect=_client,
             join=self.program.cluster,
             routes=self.supers.routes,
-            **self.program.given(),
+            **self.program.common(),
         )
-        self.supers.changed = members.look_at_all
+        self.supers.changed = members.enqueue_all
         await members.run()
 
-    async def gather(self) -> None:
-        """Let the super clusters of the pool join and leave."""
+    async def follow_pool(self) -> None:
+        """Reconcile super clusters of the pool in the registry."""
         if self.settings.is_installed:
             await installing.install(self.meta.client)
         clusters = await pool_members.resource(self.meta.client, is_installed=self.settings.is_installed)
@@ -146,55 +150,55 @@ class _Parts:
             clusters,
             connect=_client,
             join=lambda name, client: self.supers.add(self.program.cluster(name, client)),
-            learn=lambda name, facts: self.supers.learn(name, has_agent=facts.has_agent),
+            update_settings=lambda name, member: self.supers.set_agent(name, has_agent=member.has_agent),
             headroom=Headroom(),
-            **self.program.given(),
+            **self.program.common(),
         )
         await members.run()
 
-    async def keep_fences(self) -> None:
-        """Renew the fences of super clusters, while the meta cluster takes the report."""
+    async def renew_fences(self) -> None:
+        """Renew the fences of super clusters, each time after a reachability report to the meta cluster."""
         holder = f"hansa-{COMPONENT}"
-        keeper = FenceKeeper(
-            Keeping(holder, self.settings.lost_after, self.settings.fence_grace),
+        renewer = FenceRenewer(
+            FenceSettings(holder, self.settings.lost_after, self.settings.fence_grace),
             self.meta.identify,
             report=Reporter(self.meta.client, holder, self.settings.report_namespace, self.program.clock).report,
             clock=self.program.clock,
             metrics=self.program.metrics,
         )
         await task_set.maintain(
-            "fence", self.supers.all, keeper.keep, self.registry, supervisor=self.program.manager.supervisor
+            "fence", self.supers.all, renewer.run, self.registry, supervisor=self.program.manager.supervisor
         )
 
     async def purge(self) -> None:
-        """Remove what is left of tenants that are gone, in each super cluster."""
+        """Delete objects of deleted tenants in each super cluster."""
         meta_id = await self.meta.identify()
 
-        async def tidy(cluster: Cluster) -> None:
-            given = self.program.given()
-            purging = Purging(self.meta.client, self.meta.informers, meta_id, super_cluster=cluster, **given)
+        async def purge(cluster: Cluster) -> None:
+            common = self.program.common()
+            purging = Purging(self.meta.client, self.meta.informers, meta_id, super_cluster=cluster, **common)
             await purging.run()
 
         await task_set.maintain(
-            "purge", self.supers.all, tidy, self.registry, supervisor=self.program.manager.supervisor
+            "purge", self.supers.all, purge, self.registry, supervisor=self.program.manager.supervisor
         )
 
-    async def tell_reach(self) -> None:
-        """Tell on tenants' Services whom they reach."""
+    async def write_service_reach(self) -> None:
+        """Write the condition of tenants' Services about the endpoints they reach."""
         pool = self.settings.mode.pool
         joined = pool is not None and pool.are_networks_joined
 
-        async def tell(tenant: Cluster) -> None:
-            await ServiceReach(tenant, are_networks_joined=joined, **self.program.given()).run()
+        async def write(tenant: Cluster) -> None:
+            await ServiceReach(tenant, are_networks_joined=joined, **self.program.common()).run()
 
         await task_set.maintain(
-            "service-reach", self._tenants, tell, self.registry, supervisor=self.program.manager.supervisor
+            "service-reach", self._tenants, write, self.registry, supervisor=self.program.manager.supervisor
         )
 
     async def ready(self) -> None:
-        """Wait until it is known which tenants there are."""
+        """Wait for the first list of VirtualClusters."""
         async with self.meta.informers.share(Scope(api.VIRTUAL_CLUSTERS)) as vcs:
-            await vcs.knowledge.wait_complete(FIRST_LISTS)
+            await vcs.freshness.wait_synced(FIRST_LISTS)
 
     def _tenants(self) -> dict[str, Cluster]:
         return {name: self.registry.clusters[name] for name in self.registry.uppers()}

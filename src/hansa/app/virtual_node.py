@@ -1,4 +1,4 @@
-"""`hansa virtual-node`: pods of one upper cluster run in lower ones, behind virtual nodes."""
+"""`hansa virtual-node`: wires virtual nodes, and the sync of pods bound to them to lower clusters."""
 
 import contextlib
 import hashlib
@@ -11,10 +11,10 @@ from hansa.control.freshness import Unlisted
 from hansa.control.informer import Scope
 from hansa.control.manager import Component, Lead
 from hansa.engine.cluster import REQUEST_DEADLINE, Cluster
-from hansa.engine.registry import Registry, Route
+from hansa.engine.registry import ClusterRegistry, Route
 from hansa.kube import resources
 from hansa.kube.client import Client
-from hansa.kube.credentials.source import Source
+from hansa.kube.credentials.source import CredentialSource
 from hansa.modes import tensile
 from hansa.modes.tensile_settings import Controllers, TensileSettings
 from hansa.nodes import own_address
@@ -24,50 +24,50 @@ from hansa.runtime import memory, tasks
 from hansa.runtime.errors import HansaError
 
 log = logging.getLogger(__name__)
-FIRST_LISTS = 60.0  # seconds, after which the program counts as ready although a cluster is away
+FIRST_LISTS = 60.0  # seconds, after which the program is ready although a cluster is unreachable
 Clusters = Mapping[str, Cluster]
 
 
 async def run(settings: TensileSettings, *, metrics_address: str = "", election_namespace: str = "") -> None:
-    """Serve virtual nodes until a signal ends it."""
+    """Serve virtual nodes until a signal ends the program."""
     program = Program()
     async with contextlib.AsyncExitStack() as stack:
 
-        async def joined(name: str, source: Source) -> Cluster:
+        async def connected(name: str, source: CredentialSource) -> Cluster:
             access = await source.find()
             client = Client(access, user_agent=agent("virtual-node"), deadline=REQUEST_DEADLINE)
             return program.cluster(name, await stack.enter_async_context(client))
 
-        clusters = {UPPER: await joined(UPPER, settings.upper)}
+        clusters = {UPPER: await connected(UPPER, settings.upper)}
         for lower in settings.lowers:
             if lower.node.lower in clusters:
-                raise HansaError(f'a lower cluster cannot be named "{UPPER}": that is what we call the upper one')
-            clusters[lower.node.lower] = await joined(lower.node.lower, lower.source)
+                raise HansaError(f'a lower cluster cannot be named "{UPPER}", the name of the upper cluster; rename it')
+            clusters[lower.node.lower] = await connected(lower.node.lower, lower.source)
         pods = program.syncer(tensile.mode(settings), _registry(clusters, _down(settings)))
         manager = program.manager
         manager.work(Component("pods", pods.run, pods.drain, ready=lambda: _first_lists(clusters)))
         manager.work(Component("virtual-nodes", lambda: _serve_nodes(settings, clusters, program)))
         if Controllers.VOLUMES in settings.controllers:
-            manager.work(Component("volumes", lambda: _show_volumes(settings, clusters, program)))
+            manager.work(Component("volumes", lambda: _sync_volumes(settings, clusters, program)))
         if metrics_address:
             program.serve_health(metrics_address)
         await manager.run(*_election(settings, election_namespace, clusters[UPPER], program))
 
 
 def _down(settings: TensileSettings) -> list[Route]:
-    """Pods and what they need travel down."""
+    """The routes of pods and the objects they refer to."""
     return [Route(UPPER, one.node.lower, one.link, frozenset({one.node.name})) for one in settings.lowers]
 
 
-async def _show_volumes(settings: TensileSettings, clusters: Clusters, program: Program) -> None:
-    """Volumes that are made below travel up."""
+async def _sync_volumes(settings: TensileSettings, clusters: Clusters, program: Program) -> None:
+    """Sync PersistentVolumes that are provisioned in lower clusters up."""
     routes = [Route(one.node.lower, UPPER, one.link) for one in settings.lowers]
     mode = tensile.volumes(await clusters[UPPER].identify())
     await program.syncer(mode, _registry(clusters, routes)).run()
 
 
-def _registry(clusters: Clusters, routes: Iterable[Route]) -> Registry:
-    registry = Registry()
+def _registry(clusters: Clusters, routes: Iterable[Route]) -> ClusterRegistry:
+    registry = ClusterRegistry()
     for cluster in clusters.values():
         registry.join(cluster)
     for route in routes:
@@ -76,11 +76,11 @@ def _registry(clusters: Clusters, routes: Iterable[Route]) -> Registry:
 
 
 async def _serve_nodes(settings: TensileSettings, clusters: Clusters, program: Program) -> None:
-    """The virtual nodes, as soon as the upper cluster tells which one it is."""
+    """Run the virtual nodes, once the id of the upper cluster is known."""
     upper, supervisor = clusters[UPPER], program.manager.supervisor
     upper_id = await upper.identify()
     here = await own_address.towards((await upper.client.credentials.access()).server)
-    nodes = VirtualNodes(upper_id, upper.client, informers=upper.informers, **program.given())
+    nodes = VirtualNodes(upper_id, upper.client, informers=upper.informers, **program.common())
     async with contextlib.AsyncExitStack() as stack:
         for one in settings.lowers:
             lower = LowerCluster(clusters[one.node.lower])
@@ -91,18 +91,18 @@ async def _serve_nodes(settings: TensileSettings, clusters: Clusters, program: P
 
 
 async def _first_lists(clusters: Clusters) -> None:
-    """Wait until all pods are known. What came with them stays."""
+    """Wait for the first list of pods in each cluster, and exclude the objects made so far from garbage collection."""
     for cluster in clusters.values():
         async with cluster.informers.share(Scope(resources.PODS)) as pods:
             try:
-                await pods.knowledge.wait_complete(FIRST_LISTS)
+                await pods.freshness.wait_synced(FIRST_LISTS)
             except Unlisted as error:
-                log.warning("goes on without a cluster", extra={"error": str(error)})
-    memory.settle()
+                log.warning("cluster not synced, continuing", extra={"cluster": cluster.name, "error": str(error)})
+    memory.freeze()
 
 
 def _election(settings: TensileSettings, namespace: str, upper: Cluster, program: Program) -> tuple[Lead, ...]:
-    """One of many processes with the same nodes works, if that is wanted."""
+    """The leader election of processes that serve the same virtual nodes, with --leader-elect."""
     if not namespace:
         return ()
     names = ",".join(sorted(lower.node.name for lower in settings.lowers))

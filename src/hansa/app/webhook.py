@@ -9,7 +9,7 @@ from hansa.admission.webhook import Webhook
 from hansa.app.program import UPPER, Program, agent
 from hansa.control.manager import Component
 from hansa.kube.client import Client
-from hansa.kube.credentials.source import Source
+from hansa.kube.credentials.source import CredentialSource
 from hansa.modes import tensile_admission
 from hansa.runtime import clock
 
@@ -17,7 +17,7 @@ from hansa.runtime import clock
 async def run(settings: WebhookSettings) -> None:
     """Run the admission webhook of an upper cluster until a signal ends it."""
     program = Program()
-    access = await Source(settings.kubeconfig).find()
+    access = await CredentialSource(settings.kubeconfig).find()
     mutations = tensile_admission.mutations(settings.upper_label_keys)
     listening = serving.listen(settings.host, settings.port)
     port = listening.getsockname()[1]

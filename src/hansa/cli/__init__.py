@@ -1,1 +1,1 @@
-"""The commands that people type."""
+"""The command line: `hansa` and its subcommands, and `kubectl vc`."""

@@ -1,4 +1,4 @@
-"""`hansa join`: lets a cluster take part in a pool of super clusters."""
+"""`hansa join`: joins a cluster to a pool of super clusters."""
 
 import argparse
 import sys
@@ -12,7 +12,7 @@ from hansa.cli import log_flags
 from hansa.kube import errors
 from hansa.kube.client import Client
 from hansa.kube.credentials import Credentials
-from hansa.kube.credentials.source import Source
+from hansa.kube.credentials.source import CredentialSource
 from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
 from hansa.scheduling.pooling import pool_members
@@ -26,46 +26,65 @@ examples:
   hansa join kind-eu --id r1 --apply --meta-kubeconfig meta.kubeconfig
 """
 DESCRIPTION = """\
-A service account of Hansa, with the rights that it needs and no others, is made in the cluster. What the meta cluster
-and the cluster have to know is written into the folder cluster_ID, or applied at once (--apply).
+Creates a service account with least privileges in the cluster. The manifests for the meta cluster and the super
+cluster are written to the folder cluster_ID, or applied at once (--apply).
 """
-CLUSTERS = Resource(pool_members.GROUP, pool_members.OURS, "clusters", kind="Cluster")
+CLUSTERS = Resource(pool_members.GROUP, pool_members.OUR_VERSION, "clusters", kind="Cluster")
 PRIVATE = 0o600
-SECRET_WORDS = ("secret", "kubeconfig")  # in the names of files that nobody else may read
+SECRET_FILES = ("secret", "kubeconfig")  # parts of the names of files that only the owner may read
 
 
 def add_to(commands: Any) -> None:
     """Add the subcommand."""
     parser: argparse.ArgumentParser = commands.add_parser(
         "join",
-        help="let a cluster take part in a pool of super clusters (VirtualCluster)",
+        help="join a cluster to a pool of super clusters (VirtualCluster)",
         description=DESCRIPTION,
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("super", metavar="SUPER", help="a context of the kubeconfig, or any name for the cluster")
-    parser.add_argument("--kubeconfig", type=Path, metavar="FILE", help="an administrator's (default: as kubectl)")
-    parser.add_argument("--id", metavar="ID", help="what placements call it (default SUPER)")
-    parser.add_argument("--output", type=Path, metavar="FOLDER", help="where files are written (default cluster_ID)")
-    parser.add_argument("--apply", action="store_true", help="write no files: apply them")
+    parser.add_argument("super", metavar="SUPER", help="context of the kubeconfig, or any name for the cluster")
+    parser.add_argument(
+        "--kubeconfig",
+        type=Path,
+        metavar="FILE",
+        help="kubeconfig of the super cluster, with an administrator's rights (default: as kubectl)",
+    )
+    parser.add_argument("--id", metavar="ID", help="id of the super cluster in placements (default SUPER)")
+    parser.add_argument(
+        "--output", type=Path, metavar="FOLDER", help="folder to write the manifests to (default cluster_ID)"
+    )
+    parser.add_argument(
+        "--apply", action="store_true", help="apply the manifests to both clusters instead of writing them (default no)"
+    )
     add_meta(parser)
     parser.add_argument(
-        "--image", default=f"hansa:{hansa.__version__}", help="of syncer and agent (default %(default)s)"
+        "--image",
+        default=f"hansa:{hansa.__version__}",
+        help="container image of vc-syncer and super-agent (default %(default)s)",
     )
     parser.add_argument(
-        "--without-syncer", action="store_true", help="make no Deployment of vc-syncer: one process serves the pool"
+        "--without-syncer",
+        action="store_true",
+        help="leave out the Deployment of vc-syncer, for a pool served by one vc-syncer --pool (default no)",
     )
     parser.add_argument(
-        "--agent", action="store_true", help="let an agent end the pods of tenants there when the cluster is cut off"
+        "--agent",
+        action="store_true",
+        help="add a Deployment of super-agent, which deletes tenants' pods if the cluster is cut off (default no)",
     )
     log_flags.add_to(parser)
     parser.set_defaults(run=_run)
 
 
 def add_meta(parser: argparse.ArgumentParser) -> None:
-    """The flags that say where the pool is."""
-    parser.add_argument("--meta-kubeconfig", type=Path, metavar="FILE", help="the meta cluster's (default: as kubectl)")
-    parser.add_argument("--namespace", "-n", default="default", help="of the Cluster (default %(default)s)")
+    """Add the flags that name the meta cluster and the namespace of the Cluster."""
+    parser.add_argument(
+        "--meta-kubeconfig", type=Path, metavar="FILE", help="kubeconfig of the meta cluster (default: as kubectl)"
+    )
+    parser.add_argument(
+        "--namespace", "-n", default="default", help="namespace of the object of kind Cluster (default %(default)s)"
+    )
 
 
 async def _run(arguments: argparse.Namespace) -> int:
@@ -85,11 +104,11 @@ async def _run(arguments: argparse.Namespace) -> int:
 
 
 async def _apply(joining: Joining, arguments: argparse.Namespace) -> None:
-    async with client(await Source(arguments.meta_kubeconfig).find()) as meta:
+    async with client(await CredentialSource(arguments.meta_kubeconfig).find()) as meta:
         clusters = await pool_members.resource(meta)
         joined = await joining.prepare(clusters, meta, namespace=arguments.namespace, image=arguments.image)
         await joining.apply(joined, meta, has_syncer=not arguments.without_syncer, has_agent=arguments.agent)
-    tell(f"{joining.id} has joined the pool")
+    report(f"{joining.id} has joined the pool")
 
 
 def _write(joined: Joined, files: Mapping[str, list[Object]], folder: Path) -> None:
@@ -97,24 +116,24 @@ def _write(joined: Joined, files: Mapping[str, list[Object]], folder: Path) -> N
     texts = {name: join_manifests.dumped(objects) for name, objects in files.items()}
     for name, text in sorted((texts | {"kubeconfig": joined.kubeconfig}).items()):
         path = folder / name
-        path.touch(mode=PRIVATE if any(word in name for word in SECRET_WORDS) else 0o644)
+        path.touch(mode=PRIVATE if any(part in name for part in SECRET_FILES) else 0o644)
         path.write_text(text)
-        tell(f"{path} was written")
+        report(f"{path} written")
     below = " and ".join(str(folder / name) for name in sorted(join_manifests.SUPER_FILES & files.keys()))
-    tell(
-        f"apply {below} to the super cluster and the others to the meta cluster; the service"
-        f" account {join_manifests.ACCOUNT}, whose kubeconfig this is, is in the super cluster already"
+    report(
+        f"apply {below} to the super cluster, and the other manifests to the meta cluster; {folder / 'kubeconfig'}"
+        f" belongs to service account {join_manifests.ACCOUNT}, which was created in the super cluster"
     )
 
 
 async def super_credentials(name: str, path: Path | None) -> Credentials:
-    """An administrator's way into the super cluster: the context of its name, or the current one."""
+    """An administrator's credentials of the super cluster: the context of that name, or the current one."""
     try:
-        return await Source(path, context=name).find()
+        return await CredentialSource(path, context=name).find()
     except errors.BadCredentials:
         if path is None:
-            raise  # the current context of a person's own file may be any cluster
-        return await Source(path).find()
+            raise  # without --kubeconfig, the current context may be any cluster
+        return await CredentialSource(path).find()
 
 
 def client(credentials: Credentials) -> Client:
@@ -122,6 +141,6 @@ def client(credentials: Credentials) -> Client:
     return Client(credentials, user_agent=agent("join"))
 
 
-def tell(sentence: str) -> None:
-    """Say what happens."""
-    print(sentence, file=sys.stderr)
+def report(line: str) -> None:
+    """Print progress to standard error."""
+    print(line, file=sys.stderr)

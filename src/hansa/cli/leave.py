@@ -1,4 +1,4 @@
-"""`hansa leave`: lets a super cluster leave its pool, after what is there went elsewhere."""
+"""`hansa leave`: drains a super cluster and removes it from its pool."""
 
 import argparse
 from pathlib import Path
@@ -8,7 +8,7 @@ from hansa.cli import join, log_flags
 from hansa.kube import errors, resources
 from hansa.kube.client import Client
 from hansa.kube.credentials.secret import SecretCredentials
-from hansa.kube.credentials.source import Source
+from hansa.kube.credentials.source import CredentialSource
 from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
 from hansa.runtime.errors import HansaError
@@ -27,46 +27,54 @@ def add_to(commands: Any) -> None:
     """Add the subcommand."""
     parser: argparse.ArgumentParser = commands.add_parser(
         "leave",
-        help="let a super cluster leave its pool (VirtualCluster)",
-        description="Nothing new is placed there, what is there is placed elsewhere, and then it is forgotten.",
+        help="drain a super cluster and remove it from its pool (VirtualCluster)",
+        description="Cordons the super cluster, waits until its namespaces are placed elsewhere, and removes it from"
+        " the meta cluster.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("id", metavar="ID", help="what placements call it")
+    parser.add_argument("id", metavar="ID", help="id of the super cluster in placements")
     join.add_meta(parser)
     parser.add_argument(
-        "--kubeconfig", type=Path, metavar="FILE", help="an administrator's: to remove our account there, too"
+        "--kubeconfig",
+        type=Path,
+        metavar="FILE",
+        help="kubeconfig of the super cluster, with an administrator's rights, to delete our service account and agent"
+        " there (default: they stay)",
     )
     parser.add_argument(
         "--timeout",
         type=float,
         default=600.0,
         metavar="SECONDS",
-        help="to wait until it is empty (default %(default)g)",
+        help="how long to wait until it is drained (default %(default)g)",
     )
-    parser.add_argument("--force", action="store_true", help="forget it although it is not empty, or cannot be reached")
+    parser.add_argument(
+        "--force", action="store_true", help="remove it although it is not drained or is unreachable (default no)"
+    )
     log_flags.add_to(parser)
     parser.set_defaults(run=_run)
 
 
 async def _run(arguments: argparse.Namespace) -> int:
     log_flags.apply(arguments)
-    async with join.client(await Source(arguments.meta_kubeconfig).find()) as meta:
+    async with join.client(await CredentialSource(arguments.meta_kubeconfig).find()) as meta:
         clusters = await pool_members.resource(meta, is_installed=False)
         found = await _found(meta, clusters, arguments)
-        going = Leaving(found, clusters, meta, join.tell)
-        await going.close()
+        going = Leaving(found, clusters, meta, join.report)
+        await going.cordon()
         if arguments.force:
-            await going.forget()
+            await going.remove()
         else:
-            await _leave_empty(going, deadline=arguments.timeout)
+            await _drain(going, deadline=arguments.timeout)
     if arguments.kubeconfig is None:
-        join.tell(
-            f"service account {join_manifests.ACCOUNT} stays in the super cluster; with its --kubeconfig it is removed"
+        join.report(
+            f"service account {join_manifests.ACCOUNT} stays in the super cluster, since --kubeconfig is not given;"
+            " delete it by hand"
         )
         return 0
     async with join.client(await join.super_credentials(arguments.id, arguments.kubeconfig)) as below:
-        await leaving.forget_account(below)
+        await leaving.remove_account(below)
     return 0
 
 
@@ -75,11 +83,12 @@ async def _found(meta: Client, clusters: Resource, arguments: argparse.Namespace
         return await meta.get(clusters, arguments.id, namespace=arguments.namespace)
     except errors.NotFound:
         raise HansaError(
-            f"there is no super cluster {arguments.id} in this pool: no Cluster {arguments.namespace}/{arguments.id}"
+            f"super cluster {arguments.id} not found: the meta cluster has no Cluster"
+            f" {arguments.namespace}/{arguments.id}"
         ) from None
 
 
-async def _leave_empty(going: Leaving, *, deadline: float) -> None:
+async def _drain(going: Leaving, *, deadline: float) -> None:
     place = going.cluster.key
     secret = await going.meta.get(resources.SECRETS, place.name, namespace=place.namespace)
     async with join.client(SecretCredentials(secret, key=join_manifests.SECRET_KEY)) as below:
@@ -87,8 +96,8 @@ async def _leave_empty(going: Leaving, *, deadline: float) -> None:
             await below.get(resources.NAMESPACES, "kube-system")
         except errors.ApiError as error:
             raise HansaError(
-                f'{place.name} cannot be asked what is left there: {error}; "--force" forgets it all the same'
+                f"cannot check whether {place.name} is drained: {error}; --force removes it without this check"
             ) from None
         await going.drain(below, deadline=deadline)
-        await going.forget()
+        await going.remove()
         await going.free_ranges(below)

@@ -1,4 +1,4 @@
-"""The flags of commands that run for long, by which people say how much they want to read."""
+"""The logging flags of long-running commands."""
 
 import argparse
 import logging
@@ -6,20 +6,32 @@ import logging
 from hansa.runtime import logs
 
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warn": logging.WARNING, "error": logging.ERROR}
-CHATTY = 4  # klog's verbosity from which on people look for a mistake
+DEBUG_VERBOSITY = 4  # klog's verbosity for debugging
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Add the flags."""
     group = parser.add_argument_group("logs")
-    group.add_argument("--log-level", choices=LEVELS, default="info", help="what is logged at least (default info)")
-    group.add_argument("--klog.v", dest="verbosity", type=int, default=0, metavar="N", help="4 and more: debug")
-    group.add_argument("--log-format", choices=[form.value for form in logs.Form], default=logs.Form.TEXT.value)
+    group.add_argument("--log-level", choices=LEVELS, default="info", help="lowest level to log (default info)")
+    group.add_argument(
+        "--klog.v",
+        dest="verbosity",
+        type=int,
+        default=0,
+        metavar="N",
+        help=f"klog verbosity; {DEBUG_VERBOSITY} and more is --log-level debug (default 0)",
+    )
+    group.add_argument(
+        "--log-format",
+        choices=[form.value for form in logs.Form],
+        default=logs.Form.TEXT.value,
+        help="format of log lines (default %(default)s)",
+    )
 
 
 def apply(arguments: argparse.Namespace) -> None:
-    """Log as the flags say."""
-    level = logging.DEBUG if arguments.verbosity >= CHATTY else LEVELS[arguments.log_level]
+    """Set up logging by the flags."""
+    level = logging.DEBUG if arguments.verbosity >= DEBUG_VERBOSITY else LEVELS[arguments.log_level]
     logs.setup(logs.Form(arguments.log_format), level)
-    # Of asyncio's own debug lines there is one for each connection.
+    # asyncio logs a debug line for each connection.
     logging.getLogger("asyncio").setLevel(max(level, logging.INFO))

@@ -1,4 +1,4 @@
-"""The `hansa` command: finds the subcommand, runs it, and turns expected errors into one sentence and an exit code."""
+"""The `hansa` command: runs a subcommand, and maps expected errors to a message and an exit code."""
 
 import argparse
 import asyncio
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import hansa
 from hansa.runtime.errors import HansaError
 
-# Each is a module of its own, loaded only when it is asked for: a command should not wait for the others' imports.
+# Each is a module that is imported only when its command is used, since all imports together take long.
 COMMANDS = (
     *("demo", "join", "leave", "local", "super-agent", "vc-manager", "vc-scheduler", "vc-syncer"),
     *("virtual-node", "webhook"),
@@ -21,12 +21,12 @@ INTERRUPTED = 128 + signal.SIGINT
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; the result is the exit code."""
-    words = sys.argv[1:] if argv is None else argv
-    return execute("hansa", _parser(words).parse_args(words))
+    arguments = sys.argv[1:] if argv is None else argv
+    return execute("hansa", _parser(arguments).parse_args(arguments))
 
 
 def execute(program: str, arguments: argparse.Namespace) -> int:
-    """Run what was parsed, in the name of a program; the result is the exit code."""
+    """Run a parsed command; the result is the exit code. `program` is the prefix of error messages."""
     try:
         with asyncio.Runner(loop_factory=arguments.loop_factory) as runner:
             result: int = runner.run(arguments.run(arguments))
@@ -37,18 +37,18 @@ def execute(program: str, arguments: argparse.Namespace) -> int:
         print(f"{program}: interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
-        # Whoever reads our output has seen enough; nothing may be written to it when the interpreter ends.
+        # The reader closed the pipe, as head does. The interpreter must not flush to it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     return result
 
 
-def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
+def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="hansa", description="Joins Kubernetes clusters into a league.")
     parser.add_argument("--version", action="version", version=f"hansa {hansa.__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     parser.set_defaults(loop_factory=None)
-    for name in [word for word in words[:1] if word in COMMANDS] or COMMANDS:
+    for name in [name for name in arguments[:1] if name in COMMANDS] or COMMANDS:
         importlib.import_module(f"hansa.cli.{name.replace('-', '_')}").add_to(commands)
     return parser
 

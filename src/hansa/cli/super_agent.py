@@ -1,4 +1,4 @@
-"""`hansa super-agent`: ends tenants' pods in a super cluster of a pool that is cut off from it."""
+"""`hansa super-agent`: deletes tenants' pods in a super cluster that is cut off from its pool."""
 
 import argparse
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any
 from hansa.app import program, super_agent
 from hansa.app.super_agent import SuperAgentSettings
 from hansa.cli import log_flags
-from hansa.kube.credentials.source import Source
+from hansa.kube.credentials.source import CredentialSource
 
 EXAMPLES = """\
 examples:
@@ -15,9 +15,9 @@ examples:
   hansa super-agent --kubeconfig r1.kubeconfig
 """
 DESCRIPTION = """\
-It runs in a super cluster of a pool and looks at the lease there, which vc-scheduler and vc-syncer renew. When that
-ends, because neither of them reaches the cluster any more, the pods of tenants end here, before they begin elsewhere.
-Nothing happens without a lease, nor while the API server of the cluster itself does not answer.
+Runs in a super cluster of a pool and checks the Lease kube-system/hansa-fence, which vc-scheduler and vc-syncer renew.
+When it expires, since neither of them reaches the cluster, the agent deletes the pods of tenants before replacements
+start elsewhere. It deletes nothing without a Lease, or while the API server of the cluster does not answer.
 """
 
 
@@ -25,20 +25,28 @@ def add_to(commands: Any) -> None:
     """Add the subcommand."""
     parser: argparse.ArgumentParser = commands.add_parser(
         "super-agent",
-        help="end pods of tenants in a super cluster that is cut off from its pool (VirtualCluster)",
+        help="delete pods of tenants in a super cluster that is cut off from its pool (VirtualCluster)",
         description=DESCRIPTION,
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "--kubeconfig", type=Path, metavar="FILE", help="the super cluster's (default: as kubectl, or the pod's own)"
+        "--kubeconfig",
+        type=Path,
+        metavar="FILE",
+        help="kubeconfig of the super cluster (default: as kubectl, or the pod's service account)",
     )
-    parser.add_argument("--metrics-addr", default="", metavar="HOST:PORT", help="serve /metrics, /healthz and /readyz")
+    parser.add_argument(
+        "--metrics-addr",
+        default="",
+        metavar="HOST:PORT",
+        help="address to serve /metrics, /healthz and /readyz on (default: not served)",
+    )
     log_flags.add_to(parser)
     parser.set_defaults(run=_run, loop_factory=program.new_loop)
 
 
 async def _run(arguments: argparse.Namespace) -> int:
     log_flags.apply(arguments)
-    await super_agent.run(SuperAgentSettings(Source(arguments.kubeconfig), arguments.metrics_addr))
+    await super_agent.run(SuperAgentSettings(CredentialSource(arguments.kubeconfig), arguments.metrics_addr))
     return 0

@@ -1,4 +1,4 @@
-"""`hansa vc-manager`: gives each VirtualCluster a control plane of its own."""
+"""`hansa vc-manager`: runs a control plane for each VirtualCluster."""
 
 import argparse
 import ipaddress
@@ -10,7 +10,7 @@ from typing import Any
 from hansa.app import program, vc_manager
 from hansa.app.vc_manager import ManagerSettings
 from hansa.cli import log_flags
-from hansa.kube.credentials.source import Source
+from hansa.kube.credentials.source import CredentialSource
 from hansa.runtime.errors import HansaError
 from hansa.tenancy import api
 from hansa.tenancy.operator import service_cidrs
@@ -19,14 +19,14 @@ from hansa.tenancy.operator.process.provisioner import ProcessProvisioner
 from hansa.tenancy.operator.service_cidrs import ServiceCidrPool
 from hansa.tenancy.operator.statefulset import StatefulSets
 
-# Upstream calls its StatefulSets native; finalizers keep that name.
+# Upstream's provisioner of StatefulSets is named "native", also in finalizers.
 PROVISIONERS = {
     "process": ProcessProvisioner.name,
     "statefulset": StatefulSets.name,
     "native": StatefulSets.name,
     "existing": "existing",
 }
-MAX_NICE = 19  # Linux has no higher one
+MAX_NICE = 19  # the highest niceness of Linux
 EXAMPLES = """\
 examples:
   hansa vc-manager --kubeconfig meta.kubeconfig
@@ -38,70 +38,115 @@ def add_to(commands: Any) -> None:
     """Add the subcommand."""
     parser: argparse.ArgumentParser = commands.add_parser(
         "vc-manager",
-        help="give each VirtualCluster a control plane of its own",
+        help="run a control plane for each VirtualCluster",
         description="Watches VirtualClusters of the meta cluster and runs a control plane for each of them.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--kubeconfig", type=Path, metavar="FILE", help="of the meta cluster (default: as kubectl)")
-    parser.add_argument("--context", default="", metavar="NAME", help="of the kubeconfig (default: the current one)")
+    parser.add_argument(
+        "--kubeconfig",
+        type=Path,
+        metavar="FILE",
+        help="kubeconfig of the meta cluster (default: as kubectl, or the pod's service account)",
+    )
+    parser.add_argument(
+        "--context", default="", metavar="NAME", help="context of the kubeconfig (default: the current context)"
+    )
     parser.add_argument(
         "--provisioner",
         choices=PROVISIONERS,
         default="process",
-        help="what control planes run on: processes here, StatefulSets of the meta cluster, or clusters that"
-        " are there (default %(default)s)",
+        help="how new control planes run: as processes of this machine, as StatefulSets of the meta cluster, or as"
+        " existing clusters only; native is statefulset (default %(default)s)",
     )
     parser.add_argument(
         "--install",
         action=argparse.BooleanOptionalAction,
         default=True,
-        help="write definitions and samples (default yes)",
+        help="install CustomResourceDefinitions and sample ClusterVersions (default yes)",
     )
     parser.add_argument(
-        "--num-reconciles", type=_positive, default=10, metavar="N", help="at once (default %(default)s)"
+        "--num-reconciles",
+        type=_positive,
+        default=10,
+        metavar="N",
+        help="number of concurrent reconciles (default %(default)s)",
     )
     parser.add_argument(
         "--provisioner-timeout",
         type=_positive,
         default=600,
         metavar="SECONDS",
-        help="for one step (default %(default)s)",
+        help="time limit of one reconcile of a VirtualCluster (default %(default)s)",
     )
     parser.add_argument(
         "--service-range",
         type=_network,
         default=service_cidrs.DEFAULT_RANGE,
         metavar="CIDR",
-        help="from which each tenant gets a part for its services, unless it names one (default %(default)s)",
+        help="range from which each VirtualCluster without spec.serviceCidr gets a subnet (default %(default)s)",
     )
     parser.add_argument(
-        "--service-prefix", type=int, default=service_cidrs.DEFAULT_PREFIX, metavar="BITS", help="(default %(default)s)"
+        "--service-prefix",
+        type=int,
+        default=service_cidrs.DEFAULT_PREFIX,
+        metavar="BITS",
+        help="prefix length of the subnets of --service-range (default %(default)s)",
     )
     _add_process(parser.add_argument_group("control planes as processes"))
-    parser.add_argument("--metrics-addr", default="", metavar="HOST:PORT", help="serve /metrics, /healthz and /readyz")
-    parser.add_argument("--leader-elect", action="store_true", help="work only while no other process does")
-    parser.add_argument("--leader-elect-namespace", default="kube-system", metavar="NAMESPACE")
+    parser.add_argument(
+        "--metrics-addr",
+        default="",
+        metavar="HOST:PORT",
+        help="address to serve /metrics, /healthz and /readyz on (default: not served)",
+    )
+    parser.add_argument(
+        "--leader-elect",
+        action="store_true",
+        help="use leader election, so that one of several processes is active (default no)",
+    )
+    parser.add_argument(
+        "--leader-elect-namespace",
+        default="kube-system",
+        metavar="NAMESPACE",
+        help="namespace of the leader election's Lease (default %(default)s)",
+    )
     log_flags.add_to(parser)
     parser.set_defaults(run=_run, loop_factory=program.new_loop)
 
 
 def _add_process(group: Any) -> None:
-    group.add_argument("--state", type=Path, metavar="DIR", help="where they keep everything")
-    group.add_argument("--address", type=_address, default="127.0.0.1", help="of API servers (default %(default)s)")
     group.add_argument(
-        "--etcd", choices=("own", "shared"), default="own", help="one each, or one for all (default own)"
+        "--state",
+        type=Path,
+        metavar="DIR",
+        help="folder of data, keys and logs (default $XDG_STATE_HOME/hansa-tenants, otherwise"
+        " ~/.local/state/hansa-tenants)",
     )
-    group.add_argument("--etcd-fast", action="store_true", help="don't wait for the disk: for tests only")
+    group.add_argument(
+        "--address", type=_address, default="127.0.0.1", help="IP address of API servers (default %(default)s)"
+    )
+    group.add_argument(
+        "--etcd",
+        choices=("own", "shared"),
+        default="own",
+        help="an etcd for each new tenant, or one for all new tenants (default %(default)s)",
+    )
+    group.add_argument("--etcd-fast", action="store_true", help="start etcd without fsync, for tests (default no)")
     group.add_argument(
         "--tenant-nice",
         type=_nice,
         default=0,
         metavar="N",
-        help="niceness of the programs that are started for tenants, 0 to 19: a higher one leaves more CPU to other"
-        " programs of this machine (default 0)",
+        help=f"niceness of new control plane processes, 0 to {MAX_NICE} (default %(default)s)",
     )
-    group.add_argument("--binaries", type=Path, metavar="DIR", help="folders of programs, which ClusterVersions name")
+    group.add_argument(
+        "--binaries",
+        type=Path,
+        metavar="DIR",
+        help="folder with a subfolder of binaries for each value of the ClusterVersion annotation hansa.dev/binaries"
+        " (default: the binaries of hansa local)",
+    )
 
 
 async def _run(arguments: argparse.Namespace) -> int:
@@ -111,7 +156,7 @@ async def _run(arguments: argparse.Namespace) -> int:
 
 
 def read(arguments: argparse.Namespace, environment: Mapping[str, str]) -> ManagerSettings:
-    """The settings that the flags say."""
+    """The settings given by the flags."""
     process = processes.ProcessSettings(
         state=(arguments.state or _default_state(environment)).absolute(),
         address=arguments.address,
@@ -121,7 +166,7 @@ def read(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Manag
         versions=arguments.binaries.absolute() if arguments.binaries else None,
     )
     return ManagerSettings(
-        meta=Source(arguments.kubeconfig, arguments.context),
+        meta=CredentialSource(arguments.kubeconfig, arguments.context),
         provisioner=PROVISIONERS[arguments.provisioner],
         process=process,
         pool=ServiceCidrPool(arguments.service_range, arguments.service_prefix),
@@ -140,13 +185,13 @@ def _default_state(environment: Mapping[str, str]) -> Path:
 
 def _positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f'"{text}" is not a number from 1 on')
+        raise argparse.ArgumentTypeError(f'"{text}" is not a positive integer')
     return int(text)
 
 
 def _nice(text: str) -> int:
     if not text.isdecimal() or int(text) > MAX_NICE:
-        raise argparse.ArgumentTypeError(f'"{text}" is not a number from 0 to {MAX_NICE}')
+        raise argparse.ArgumentTypeError(f'"{text}" is not an integer from 0 to {MAX_NICE}')
     return int(text)
 
 
@@ -154,13 +199,11 @@ def _network(text: str) -> api.Network:
     try:
         return api.network(text)
     except HansaError:
-        raise argparse.ArgumentTypeError(
-            f'"{text}" is no range of addresses such as {service_cidrs.DEFAULT_RANGE}'
-        ) from None
+        raise argparse.ArgumentTypeError(f'"{text}" is not a CIDR such as {service_cidrs.DEFAULT_RANGE}') from None
 
 
 def _address(text: str) -> str:
     try:
         return str(ipaddress.ip_address(text))
     except ValueError:
-        raise argparse.ArgumentTypeError(f'"{text}" is not an address') from None
+        raise argparse.ArgumentTypeError(f'"{text}" is not an IP address') from None

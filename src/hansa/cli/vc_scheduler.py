@@ -1,4 +1,4 @@
-"""`hansa vc-scheduler`: places namespaces and pods of tenants in a pool of super clusters."""
+"""`hansa vc-scheduler`: places tenants' namespaces and pods in a pool of super clusters."""
 
 import argparse
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any
 from hansa.app import program, vc_scheduler
 from hansa.app.vc_scheduler import SchedulerSettings
 from hansa.cli import log_flags
-from hansa.kube.credentials.source import Source
+from hansa.kube.credentials.source import CredentialSource
 from hansa.scheduling.pooling import annotations
 from hansa.scheduling.slicing import policies, pool, slices
 
@@ -27,48 +27,81 @@ def add_to(commands: Any) -> None:
     parser: argparse.ArgumentParser = commands.add_parser(
         "vc-scheduler",
         help="place namespaces and pods of tenants in a pool of super clusters (VirtualCluster)",
-        description="The quota of each tenant's namespace is laid out in slices over the super clusters of the pool, "
-        "and each pod is given one of them.",
+        description="Divides the quota of each tenant namespace into slices, places them in the super clusters of the"
+        " pool,\nand assigns each pod to a super cluster with a slice of its namespace.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "--kubeconfig", "--meta-master-kubeconfig", type=Path, metavar="FILE", help="the meta cluster's (as kubectl)"
+        "--kubeconfig",
+        "--meta-master-kubeconfig",
+        type=Path,
+        metavar="FILE",
+        help="kubeconfig of the meta cluster (default: as kubectl, or the pod's service account)",
     )
-    parser.add_argument("--slice", default="", metavar="JSON", help="of namespaces that name none (2 CPU, 4Gi memory)")
     parser.add_argument(
-        "--policy", default="spread", help='spread, pack, or "prefer region=eu:10; …" (default %(default)s)'
+        "--slice",
+        default="",
+        metavar="JSON",
+        help='slice of namespaces without a slice annotation (default {"cpu":"2","memory":"4Gi"})',
     )
     parser.add_argument(
-        "--headroom", default="", metavar="AMOUNT", help='what is kept free of each cluster: "10%%", "cpu=2"'
+        "--policy",
+        default="spread",
+        help='placement policy of slices: spread, pack, or "prefer region=eu:10; …" (default %(default)s)',
     )
-    parser.add_argument("--all-or-nothing", action="store_true", help="place no slice of a namespace unless all fit")
-    parser.add_argument("--evict", action="store_true", help="let a smaller quota take slices from running pods, too")
+    parser.add_argument(
+        "--headroom",
+        default="",
+        metavar="AMOUNT",
+        help='capacity of each super cluster to keep free, e.g. "10%%" or "cpu=2,memory=4Gi" (default none)',
+    )
+    parser.add_argument(
+        "--all-or-nothing",
+        action="store_true",
+        help="place a namespace only if all of its slices fit (default: place the slices that fit)",
+    )
+    parser.add_argument(
+        "--evict", action="store_true", help="when a quota shrinks, remove slices with running pods, too (default no)"
+    )
     parser.add_argument(
         "--lost-after",
         type=float,
         default=60.0,
         metavar="SECONDS",
-        help="for which a super cluster may be away before all there is placed elsewhere (default %(default)g)",
+        help="how long a super cluster may be unreachable before its slices are placed elsewhere (default %(default)g)",
     )
     parser.add_argument(
         "--fence-grace",
         type=float,
         default=30.0,
         metavar="SECONDS",
-        help="more, where an agent ends its pods first (hansa super-agent; default %(default)g)",
+        help="added to --lost-after if super-agent runs there, which deletes the pods first (default %(default)g)",
     )
-    parser.add_argument("--no-install", action="store_true", help="install no CustomResourceDefinitions")
-    parser.add_argument("--metrics-addr", default="", metavar="HOST:PORT", help="serve /metrics, /healthz and /readyz")
-    parser.add_argument("--leader-elect", action="store_true", help="work only while no other process does")
+    parser.add_argument(
+        "--no-install", action="store_true", help="do not install CustomResourceDefinitions (default no)"
+    )
+    parser.add_argument(
+        "--metrics-addr",
+        default="",
+        metavar="HOST:PORT",
+        help="address to serve /metrics, /healthz and /readyz on (default: not served)",
+    )
+    parser.add_argument(
+        "--leader-elect",
+        action="store_true",
+        help="use leader election, so that one of several processes is active (default no)",
+    )
     parser.add_argument(
         "--leader-elect-namespace",
         "--leader-elect-resource-namespace",
         default="kube-system",
         metavar="NAMESPACE",
-        help="of elections, and of what syncers report (default %(default)s)",
+        help="namespace of the Leases of leader election and of reachability reports (default %(default)s)",
     )
-    unused = parser.add_argument_group("accepted and not used", "Words of upstream that need not be said here.")
+    unused = parser.add_argument_group(
+        "compatibility", "Other flags of VirtualCluster's scheduler are accepted and have no effect."
+    )
     for flag in UNUSED:
         unused.add_argument(flag, nargs="?", help=argparse.SUPPRESS)
     log_flags.add_to(parser)
@@ -82,12 +115,12 @@ async def _run(arguments: argparse.Namespace) -> int:
 
 
 def read(arguments: argparse.Namespace) -> SchedulerSettings:
-    """The settings that the flags say."""
+    """The settings given by the flags."""
     return SchedulerSettings(
-        meta=Source(arguments.kubeconfig),
+        meta=CredentialSource(arguments.kubeconfig),
         placing=annotations.PoolSettings(
-            slice=slices.read(arguments.slice) if arguments.slice else slices.DEFAULT,
-            policy=policies.read(arguments.policy),
+            slice=slices.parse(arguments.slice) if arguments.slice else slices.DEFAULT,
+            policy=policies.parse(arguments.policy),
             may_be_partial=not arguments.all_or_nothing,
             may_evict=arguments.evict,
         ),

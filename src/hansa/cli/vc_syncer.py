@@ -1,4 +1,4 @@
-"""`hansa vc-syncer`: carries objects of tenants to a super cluster, and what comes of them back."""
+"""`hansa vc-syncer`: syncs tenants' objects to a super cluster or a pool of them, and their status back."""
 
 import argparse
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any
 from hansa.app import program, vc_syncer
 from hansa.app.vc_syncer import SyncerSettings
 from hansa.cli import log_flags
-from hansa.kube.credentials.source import Source
+from hansa.kube.credentials.source import CredentialSource
 from hansa.model.translation.tenant.nodes import VirtualNodeSettings
 from hansa.model.translation.tenant.tenant_settings import Allowance, Tenant
 from hansa.modes import virtualcluster_settings
@@ -21,7 +21,7 @@ examples:
   hansa vc-syncer --meta-cluster-kubeconfig meta.kubeconfig --pool
 """
 POOLING = "SuperClusterPooling"
-# Upstream's words for what is always so here, or is another program's.
+# Flags of upstream for behaviour that is fixed here, or that belongs to another program.
 UNUSED = (
     *("--super-master-timeout", "--disable-service-account-token", "--disable-service-links"),
     *("--vn-agent-namespace-name", "--vn-agent-label-selector", "--address", "--port"),
@@ -34,32 +34,68 @@ def add_to(commands: Any) -> None:
     """Add the subcommand."""
     parser: argparse.ArgumentParser = commands.add_parser(
         "vc-syncer",
-        help="carry objects of tenants to a super cluster (VirtualCluster)",
-        description="Pods and what they need of each VirtualCluster that runs are carried to the super cluster.",
+        help="sync objects of tenants to a super cluster (VirtualCluster)",
+        description="Syncs pods and the objects that they need of each running VirtualCluster to the super cluster,"
+        " and their status back.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    clusters = parser.add_argument_group("clusters: without either the one that kubectl, or a pod, would use")
-    clusters.add_argument("--meta-cluster-kubeconfig", type=Path, metavar="FILE", help="where VirtualClusters are")
-    clusters.add_argument("--super-master-kubeconfig", type=Path, metavar="FILE", help="where pods run")
-    clusters.add_argument(
-        "--deployment-on-meta", nargs="?", type=_flag, const=True, default=False, help="it runs in the meta cluster"
+    clusters = parser.add_argument_group(
+        "clusters",
+        "One kubeconfig is used for both clusters, and without any that of kubectl or the pod's service account.",
     )
-    _add_pool(parser.add_argument_group("a pool of super clusters"))
-    parser.add_argument("--syncer-name", default="vc", metavar="NAME", help="of the election (default %(default)s)")
-    _add_policies(parser.add_argument_group("for all tenants"))
-    parser.add_argument("--metrics-addr", default="", metavar="HOST:PORT", help="serve /metrics, /healthz and /readyz")
+    clusters.add_argument(
+        "--meta-cluster-kubeconfig",
+        type=Path,
+        metavar="FILE",
+        help="kubeconfig of the meta cluster, which has the VirtualClusters",
+    )
+    clusters.add_argument(
+        "--super-master-kubeconfig", type=Path, metavar="FILE", help="kubeconfig of the super cluster, which runs pods"
+    )
+    clusters.add_argument(
+        "--deployment-on-meta",
+        nargs="?",
+        type=_flag,
+        const=True,
+        default=False,
+        metavar="true|false",
+        help="run in the meta cluster: use the pod's service account for it if --meta-cluster-kubeconfig is not given"
+        " (default false)",
+    )
+    _add_pool(parser.add_argument_group("pool of super clusters"))
     parser.add_argument(
-        "--leader-elect", nargs="?", type=_flag, const=True, default=False, help="work only while no other process does"
+        "--syncer-name",
+        default="vc",
+        metavar="NAME",
+        help="prefix of the name of the leader election's Lease (default %(default)s)",
+    )
+    _add_policies(parser.add_argument_group("all tenants"))
+    parser.add_argument(
+        "--metrics-addr",
+        default="",
+        metavar="HOST:PORT",
+        help="address to serve /metrics, /healthz and /readyz on (default: not served)",
+    )
+    parser.add_argument(
+        "--leader-elect",
+        nargs="?",
+        type=_flag,
+        const=True,
+        default=False,
+        metavar="true|false",
+        help="use leader election, so that one of several processes is active (default false)",
     )
     parser.add_argument(
         "--leader-elect-namespace",
         "--leader-elect-resource-namespace",
         default="kube-system",
         metavar="NAMESPACE",
-        help="of elections, and of what syncers report (default %(default)s)",
+        help="namespace of the Leases of leader election and of reachability reports (default %(default)s)",
     )
-    unused = parser.add_argument_group("accepted and not used", "Words of upstream that need not be said here.")
+    unused = parser.add_argument_group(
+        "compatibility", "Other flags of VirtualCluster's syncer are accepted and have no effect."
+    )
     for flag in UNUSED:
         unused.add_argument(flag, nargs="?", help=argparse.SUPPRESS)
     log_flags.add_to(parser)
@@ -67,49 +103,100 @@ def add_to(commands: Any) -> None:
 
 
 def _add_pool(group: Any) -> None:
-    group.add_argument("--pool", action="store_true", help="serve all super clusters that joined the meta cluster")
     group.add_argument(
-        "--feature-gates", default="", metavar="GATES", help=f"{POOLING}=true: serve one super cluster of a pool"
+        "--pool",
+        action="store_true",
+        help="sync to all super clusters that joined the meta cluster (default: to --super-master-kubeconfig)",
     )
     group.add_argument(
-        "--networks-joined", action="store_true", help="pods of all super clusters reach each other directly"
+        "--feature-gates",
+        default="",
+        metavar="GATES",
+        help=f"{POOLING}=true if the super cluster is one of a pool (default false)",
+    )
+    group.add_argument(
+        "--networks-joined",
+        action="store_true",
+        help="pod IPs of all super clusters are routable between them (default no)",
     )
     group.add_argument(
         "--lost-after",
         type=float,
         default=60.0,
         metavar="SECONDS",
-        help="for which a super cluster may be away before it is taken out (default %(default)g)",
+        help="how long a super cluster may be unreachable before its routes are removed (default %(default)g)",
     )
     group.add_argument(
         "--fence-grace",
         type=float,
         default=30.0,
         metavar="SECONDS",
-        help="more, where an agent ends its pods first (hansa super-agent; default %(default)g)",
+        help="added to --lost-after if super-agent runs there, which deletes the pods first (default %(default)g)",
     )
-    group.add_argument("--no-install", action="store_true", help="install no CustomResourceDefinitions")
+    group.add_argument(
+        "--no-install", action="store_true", help="do not install CustomResourceDefinitions (default no)"
+    )
 
 
 def _add_policies(group: Any) -> None:
     group.add_argument(
-        "--extra-syncing-resources", default="", metavar="NAMES", help="what travels as well: ingress, networkpolicy"
+        "--extra-syncing-resources",
+        default="",
+        metavar="NAMES",
+        help="comma-separated further kinds to sync: ingress, networkpolicy (default none)",
     )
-    group.add_argument("--allow", default="", metavar="NAMES", help=f"of {', '.join(Allowance)}")
+    group.add_argument(
+        "--allow",
+        default="",
+        metavar="NAMES",
+        help=f"comma-separated restrictions of pods and Services to lift: {', '.join(Allowance)} (default none)",
+    )
     group.add_argument(
         "--default-opaque-meta-domains",
         default=",".join(Tenant("").opaque_domains),
         metavar="DOMAINS",
-        help="annotations whose domain ends so stay with the tenant (default %(default)s)",
+        help="comma-separated suffixes: annotations whose domain has one are not synced (default %(default)s)",
     )
-    group.add_argument("--dns-options", default="ndots=5", metavar="NAME=VALUE,…", help="of pods (default %(default)s)")
-    group.add_argument("--extra-node-labels", default="", metavar="KEYS", help="that tenants see of super nodes")
-    group.add_argument("--opaque-taint-keys", default="", metavar="KEYS", help="that tenants see of super nodes")
     group.add_argument(
-        "--nodes-linger", type=float, default=120.0, metavar="SECONDS", help="after a tenant's last pod (default 120)"
+        "--dns-options",
+        default="ndots=5",
+        metavar="NAME=VALUE,…",
+        help="resolv.conf options of synced pods (default %(default)s)",
     )
-    group.add_argument("--vn-agent-port", type=int, default=10550, metavar="PORT", help="of tenants' nodes")
-    group.add_argument("--schedulers", default="", metavar="NAMES", help="of the super cluster, that pods may name")
+    group.add_argument(
+        "--extra-node-labels",
+        default="",
+        metavar="KEYS",
+        help="comma-separated labels of super cluster nodes to show on virtual nodes, in addition to"
+        " kubernetes.io/hostname, arch and os (default none)",
+    )
+    group.add_argument(
+        "--opaque-taint-keys",
+        default="",
+        metavar="KEYS",
+        help="comma-separated taints of super cluster nodes to show on virtual nodes (default none)",
+    )
+    group.add_argument(
+        "--nodes-linger",
+        type=float,
+        default=120.0,
+        metavar="SECONDS",
+        help="how long a virtual node stays after the tenant's last pod on it (default %(default)g)",
+    )
+    group.add_argument(
+        "--vn-agent-port",
+        type=int,
+        default=10550,
+        metavar="PORT",
+        help="kubelet port of virtual nodes, for logs and exec (default %(default)s)",
+    )
+    group.add_argument(
+        "--schedulers",
+        default="",
+        metavar="NAMES",
+        help="comma-separated schedulers of the super cluster that pods may name (default: all pods use the default"
+        " scheduler)",
+    )
 
 
 async def _run(arguments: argparse.Namespace) -> int:
@@ -119,9 +206,9 @@ async def _run(arguments: argparse.Namespace) -> int:
 
 
 def read(arguments: argparse.Namespace) -> SyncerSettings:
-    """The settings that the flags say. One kubeconfig is that of both clusters."""
+    """The settings given by the flags. One kubeconfig is used for both clusters."""
     meta, below = arguments.meta_cluster_kubeconfig, arguments.super_master_kubeconfig
-    look = VirtualNodeSettings(
+    nodes = VirtualNodeSettings(
         labels=frozenset(_names(arguments.extra_node_labels)),
         taints=frozenset(_names(arguments.opaque_taint_keys)),
         port=arguments.vn_agent_port,
@@ -134,11 +221,11 @@ def read(arguments: argparse.Namespace) -> SyncerSettings:
         dns_options=virtualcluster_settings.dns_options(arguments.dns_options),
         schedulers=frozenset(_names(arguments.schedulers)),
     )
-    is_apart = bool(meta and below and meta.absolute() != below.absolute()) or arguments.deployment_on_meta
+    is_separate = bool(meta and below and meta.absolute() != below.absolute()) or arguments.deployment_on_meta
     return SyncerSettings(
-        super_cluster=None if arguments.pool else Source(below or meta),
-        meta=Source(meta) if is_apart or arguments.pool else None,
-        mode=ModeSettings(extra=kinds, nodes=look, node_retention=arguments.nodes_linger, pool=_pool(arguments)),
+        super_cluster=None if arguments.pool else CredentialSource(below or meta),
+        meta=CredentialSource(meta) if is_separate or arguments.pool else None,
+        mode=ModeSettings(extra=kinds, nodes=nodes, node_retention=arguments.nodes_linger, pool=_pool(arguments)),
         lost_after=arguments.lost_after,
         fence_grace=arguments.fence_grace,
         is_installed=not arguments.no_install,
@@ -153,7 +240,9 @@ def read(arguments: argparse.Namespace) -> SyncerSettings:
 def _pool(arguments: argparse.Namespace) -> Pool | None:
     is_one_of_many = f"{POOLING}=true" in _names(arguments.feature_gates)
     if arguments.pool and (is_one_of_many or arguments.super_master_kubeconfig):
-        raise InvalidSettings("--pool serves all super clusters: say it, or which one to serve, but not both")
+        raise InvalidSettings(
+            f"use --pool for all super clusters, or --super-master-kubeconfig and {POOLING}=true for one, but not both"
+        )
     return Pool(are_networks_joined=arguments.networks_joined) if is_one_of_many or arguments.pool else None
 
 
@@ -163,5 +252,5 @@ def _names(text: str) -> list[str]:
 
 def _flag(text: str) -> bool:
     if text not in ("true", "false"):
-        raise argparse.ArgumentTypeError(f'"{text}" is neither true nor false')
+        raise argparse.ArgumentTypeError(f'"{text}" is not true or false')
     return text == "true"

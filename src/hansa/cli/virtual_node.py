@@ -1,4 +1,4 @@
-"""`hansa virtual-node`: nodes of an upper cluster, each of which stands for a lower cluster."""
+"""`hansa virtual-node`: a virtual node in an upper cluster for each lower cluster, whose pods run there."""
 
 import argparse
 import os
@@ -8,12 +8,12 @@ from typing import Any
 
 from hansa.app import program, virtual_node
 from hansa.cli import log_flags
-from hansa.kube.credentials.source import Source
+from hansa.kube.credentials.source import CredentialSource
 from hansa.modes import tensile_file, tensile_settings
 from hansa.modes.tensile_settings import IGNORED_LABELS, PROVIDER, Controllers, InvalidSettings, Lower, TensileSettings
 
 DEFAULT_NODE = "virtual-kubelet"
-ONE_LOWER = (  # the flags in whose place the words of a file stand
+ONE_LOWER = (  # flags that cannot be used with --config, whose file has the same fields
     *("nodename", "kubeconfig", "client_kubeconfig", "disable_taint", "enable_controllers", "ignore_labels"),
     *("upper_address", "excluded_namespaces", "system_services"),
 )
@@ -22,7 +22,7 @@ examples:
   hansa virtual-node --nodename vn1 --kubeconfig upper.kubeconfig --client-kubeconfig lower.kubeconfig
   hansa virtual-node --config league.yaml
 
-variables: KUBELET_PORT, APISERVER_CERT_LOCATION, APISERVER_KEY_LOCATION, VKUBELET_POD_IP, VKUBELET_EXTERNAL_POD_IP,
+environment: KUBELET_PORT, APISERVER_CERT_LOCATION, APISERVER_KEY_LOCATION, VKUBELET_POD_IP, VKUBELET_EXTERNAL_POD_IP,
   VKUBELET_NODE_LABEL (key:value), VKUBELET_TAINT_KEY, VKUBELET_TAINT_VALUE, VKUBELET_TAINT_EFFECT
 """
 
@@ -32,17 +32,35 @@ def add_to(commands: Any) -> None:
     parser: argparse.ArgumentParser = commands.add_parser(
         "virtual-node",
         help="run pods of one cluster in others, behind virtual nodes (tensile)",
-        description="Makes a node in the upper cluster that stands for a lower cluster: pods bound to it run there.",
+        description="Creates a virtual node in the upper cluster for a lower cluster: pods bound to it run there.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--config", type=Path, metavar="FILE", help="serve the lower clusters that a file describes")
+    parser.add_argument(
+        "--config", type=Path, metavar="FILE", help="YAML file that describes one or more lower clusters (default none)"
+    )
     _add_one_lower(parser.add_argument_group("one lower cluster, without --config"))
-    parser.add_argument("--metrics-addr", default="", metavar="HOST:PORT", help="serve /metrics, /healthz and /readyz")
-    parser.add_argument("--leader-elect", action="store_true", help="work only while no other process does")
-    parser.add_argument("--leader-elect-namespace", default="kube-system", metavar="NAMESPACE")
+    parser.add_argument(
+        "--metrics-addr",
+        default="",
+        metavar="HOST:PORT",
+        help="address to serve /metrics, /healthz and /readyz on (default: not served)",
+    )
+    parser.add_argument(
+        "--leader-elect",
+        action="store_true",
+        help="use leader election, so that one of several processes is active (default no)",
+    )
+    parser.add_argument(
+        "--leader-elect-namespace",
+        default="kube-system",
+        metavar="NAMESPACE",
+        help="namespace of the leader election's Lease (default %(default)s)",
+    )
     limits = parser.add_argument_group(
-        "accepted and not used", "Hansa has no rate limits of its own: it keeps to those of the servers."
+        "compatibility",
+        "--kube-api-qps, --kube-api-burst, --client-qps and --client-burst are accepted and have no effect:\n"
+        "API servers limit the rate.",
     )
     for name in ("--kube-api-qps", "--kube-api-burst", "--client-qps", "--client-burst"):
         limits.add_argument(name, type=int, metavar="N", help=argparse.SUPPRESS)
@@ -52,26 +70,49 @@ def add_to(commands: Any) -> None:
 
 def _add_one_lower(group: Any) -> None:
     names = ",".join(Controllers)
-    group.add_argument("--nodename", metavar="NAME", help=f"of the node (default $DEFAULTNODE_NAME or {DEFAULT_NODE})")
-    group.add_argument("--provider", default=PROVIDER, help="must be k8s, as it is without the flag")
-    group.add_argument("--kubeconfig", type=Path, metavar="FILE", help="of the upper cluster (default: as kubectl)")
-    group.add_argument("--client-kubeconfig", type=Path, metavar="FILE", help="of the lower cluster")
-    group.add_argument("--disable-taint", action="store_true", help="the node takes pods that don't tolerate it")
+    group.add_argument(
+        "--nodename",
+        metavar="NAME",
+        help=f"name of the virtual node (default $DEFAULTNODE_NAME, otherwise {DEFAULT_NODE})",
+    )
+    group.add_argument("--provider", default=PROVIDER, help="provider, must be %(default)s (default %(default)s)")
+    group.add_argument(
+        "--kubeconfig",
+        type=Path,
+        metavar="FILE",
+        help="kubeconfig of the upper cluster (default: as kubectl, or the pod's service account)",
+    )
+    group.add_argument(
+        "--client-kubeconfig", type=Path, metavar="FILE", help="kubeconfig of the lower cluster (required)"
+    )
+    group.add_argument("--disable-taint", action="store_true", help="do not taint the virtual node (default: taint it)")
     group.add_argument(
         "--enable-controllers",
         "--enableControllers",
         metavar="NAMES",
-        help=f"what travels besides pods (default {names})",
+        help=f"comma-separated controllers of kinds to sync besides pods, ConfigMaps and Secrets (default {names})",
     )
     group.add_argument(
         "--ignore-labels",
         metavar="KEYS",
-        help=f"labels of pods that the lower cluster must not see (default {','.join(IGNORED_LABELS)})",
+        help=f"comma-separated labels of pods that are not synced (default {','.join(IGNORED_LABELS)})",
     )
-    group.add_argument("--upper-address", default="", metavar="HOST:PORT", help="where lower pods reach the upper API")
-    group.add_argument("--excluded-namespaces", default="", metavar="NAMES", help="whose pods and services stay above")
     group.add_argument(
-        "--system-services", action="store_true", help="default/kubernetes and kube-system's travel, too"
+        "--upper-address",
+        default="",
+        metavar="HOST:PORT",
+        help="KUBERNETES_SERVICE_HOST and _PORT of lower pods, to reach the upper API server (default: not set)",
+    )
+    group.add_argument(
+        "--excluded-namespaces",
+        default="",
+        metavar="NAMES",
+        help="comma-separated namespaces whose pods and Services are not synced (default none)",
+    )
+    group.add_argument(
+        "--system-services",
+        action="store_true",
+        help="sync the Service default/kubernetes and those of kube-system, too (default no)",
     )
 
 
@@ -86,19 +127,17 @@ async def _run(arguments: argparse.Namespace) -> int:
 
 
 def read(arguments: argparse.Namespace, environment: Mapping[str, str]) -> TensileSettings:
-    """The settings that flags and variables say, or the file that they name."""
+    """The settings given by flags and environment variables, or by the file of --config."""
     if arguments.provider != PROVIDER:
-        raise InvalidSettings(f'there is no provider "{arguments.provider}": lower clusters are of provider {PROVIDER}')
+        raise InvalidSettings(f'unknown --provider "{arguments.provider}"; supported: {PROVIDER}')
     for variable in ("APISERVER_CERT_LOCATION", "APISERVER_KEY_LOCATION"):
         _check_readable(variable, environment.get(variable, ""))
     if arguments.config is not None:
         if given := [name for name in ONE_LOWER if getattr(arguments, name) not in (None, "", False)]:
-            raise InvalidSettings(
-                f"--config says all about clusters and nodes: leave out --{given[0].replace('_', '-')}"
-            )
+            raise InvalidSettings(f"--{given[0].replace('_', '-')} cannot be used with --config; set it in the file")
         return tensile_file.read(arguments.config)
     if arguments.client_kubeconfig is None:
-        raise InvalidSettings("which lower cluster? Give --client-kubeconfig FILE, or --config FILE for several")
+        raise InvalidSettings("no lower cluster given: use --client-kubeconfig FILE, or --config FILE for several")
     return _one_lower(arguments, environment)
 
 
@@ -112,11 +151,11 @@ def _one_lower(arguments: argparse.Namespace, environment: Mapping[str, str]) ->
         ignored_labels=IGNORED_LABELS if ignored is None else _names(ignored),
     )
     return TensileSettings(
-        upper=Source(arguments.kubeconfig),
-        lowers=(Lower(Source(arguments.client_kubeconfig), node, link),),
+        upper=CredentialSource(arguments.kubeconfig),
+        lowers=(Lower(CredentialSource(arguments.client_kubeconfig), node, link),),
         controllers=tensile_settings.controllers(Controllers if controllers is None else _names(controllers)),
         excluded_namespaces=frozenset(_names(arguments.excluded_namespaces)),
-        carries_system_services=arguments.system_services,
+        syncs_system_services=arguments.system_services,
     )
 
 

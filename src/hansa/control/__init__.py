@@ -1,1 +1,1 @@
-"""The controller machine, without a word of the domain: informers, queue, controllers, manager."""
+"""The controller runtime, independent of the domain: informers, queue, controllers, leader election, manager."""

@@ -1,6 +1,6 @@
-"""The periodic second look: all keys go to the queue once in a period, spread over it so that it is never felt.
+"""The periodic resync: all keys are enqueued once per period, spread evenly so that the load stays flat.
 
-It finds what no watch could tell: what was done by hand, and what our own mistakes left.
+It corrects differences that no watch event reports, such as those that a bug of ours left.
 """
 
 from collections.abc import Callable, Hashable, Iterable
@@ -13,7 +13,7 @@ SHORTEST_STEP = 0.1  # seconds; with more keys than steps, several go at once
 
 
 class Audit(Generic[K]):
-    """Hands all of `keys()` to `add` in each period (in seconds)."""
+    """Calls `add` with all of `keys()` in each period (in seconds)."""
 
     def __init__(
         self, keys: Callable[[], Iterable[K]], add: Callable[[K], None], *, period: float, clock: clock.Clock
@@ -21,11 +21,11 @@ class Audit(Generic[K]):
         self._keys, self._add, self._period, self._clock = keys, add, period, clock
 
     async def run(self) -> None:
-        """Go round for ever."""
+        """Resync until cancelled."""
         while True:
-            await self._go_round()
+            await self._run_period()
 
-    async def _go_round(self) -> None:
+    async def _run_period(self) -> None:
         began, keys = self._clock.now(), list(self._keys())
         steps = max(1, min(len(keys), int(self._period / SHORTEST_STEP)))
         for step in range(1, steps + 1):

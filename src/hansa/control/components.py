@@ -1,4 +1,4 @@
-"""Parts of a program that begin and end together, and can join or leave in between."""
+"""Groups of components that start and stop together; components can be added and removed while a group runs."""
 
 import asyncio
 import dataclasses
@@ -7,52 +7,52 @@ from collections.abc import Awaitable, Callable
 from hansa.runtime import tasks
 
 
-async def _at_once() -> None:
-    """Ready from the beginning."""
+async def _ready_at_once() -> None:
+    """The default of `Component.ready`."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Component:
-    """One piece of the program. `drain` makes `run` return soon; without it, the part is cancelled at the end.
+    """A component of a program. `drain` makes `run` return soon; without it, the component is cancelled at the end.
 
-    `ready` returns when the part does what it is there for; what it raises as expected is told, and waits no longer.
+    `ready` returns when the component is ready. If it raises an expected error, the program does not wait any longer.
     """
 
     name: str
     run: Callable[[], Awaitable[None]]
     drain: Callable[[], None] | None = None
-    ready: Callable[[], Awaitable[None]] = _at_once
+    ready: Callable[[], Awaitable[None]] = _ready_at_once
 
 
 class ComponentGroup:
-    """Parts, each of which fails and starts again alone."""
+    """Components that are started by `start`, each as a task of its own."""
 
     def __init__(self, start: Callable[[Component], asyncio.Task[None]]) -> None:
-        self._start_part = start
-        self._parts: dict[Component, asyncio.Task[None] | None] = {}
-        self._is_on = False
+        self._start_component = start
+        self._tasks: dict[Component, asyncio.Task[None] | None] = {}
+        self._is_running = False
 
-    def join(self, part: Component) -> None:
-        """Add a part; it runs if the crew does."""
-        self._parts[part] = self._start_part(part) if self._is_on else None
+    def add(self, component: Component) -> None:
+        """Add a component; it is started if the group runs."""
+        self._tasks[component] = self._start_component(component) if self._is_running else None
 
-    async def leave(self, part: Component) -> None:
-        """End a part and forget it; one that is not here is fine."""
-        if task := self._parts.pop(part, None):
+    async def remove(self, component: Component) -> None:
+        """Cancel and remove a component, if it is in the group."""
+        if task := self._tasks.pop(component, None):
             await tasks.cancel(task)
 
     def start(self) -> None:
-        """Begin, also again."""
-        self._is_on = True
-        for part in self._parts:
-            self._parts[part] = self._start_part(part)
+        """Start all components; allowed again after `finish` or `cancel`."""
+        self._is_running = True
+        for component in self._tasks:
+            self._tasks[component] = self._start_component(component)
 
     async def finish(self, seconds: float) -> None:
-        """Let every part finish what it has in hand; what takes longer is cancelled."""
-        running = {part: task for part, task in self._parts.items() if task and not task.done()}
-        for part, task in running.items():
-            if part.drain:
-                part.drain()
+        """Drain all components; those that still run after so many seconds are cancelled."""
+        running = {component: task for component, task in self._tasks.items() if task and not task.done()}
+        for component, task in running.items():
+            if component.drain:
+                component.drain()
             else:
                 task.cancel()
         if running:
@@ -60,16 +60,16 @@ class ComponentGroup:
         await self.cancel()
 
     async def cancel(self) -> None:
-        """End every part now."""
-        self._is_on = False
+        """Cancel all components and wait until they have ended."""
+        self._is_running = False
         self.cancel_soon()
         if running := self._running():
             await asyncio.wait(running)
 
     def cancel_soon(self) -> None:
-        """Ask every part to end now."""
+        """Cancel all components without waiting."""
         for task in self._running():
             task.cancel()
 
     def _running(self) -> list[asyncio.Task[None]]:
-        return [task for task in self._parts.values() if task and not task.done()]
+        return [task for task in self._tasks.values() if task and not task.done()]

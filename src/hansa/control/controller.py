@@ -1,6 +1,6 @@
-"""Workers that take keys from a queue and hand them to a reconciler, with a deadline for each.
+"""Workers that take keys from a queue and call the reconciler with each, under a deadline.
 
-A reconciler looks at the whole state behind a key and brings it nearer to what is wanted; it is left to others.
+The reconciler compares actual and desired state of the object with that key; it is given by the caller.
 """
 
 import asyncio
@@ -20,24 +20,24 @@ log = logging.getLogger(__name__)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Done:
-    """All is as it should be, until something changes."""
+    """Reconciled: nothing to do until something changes."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class After:
-    """Look again in so many seconds, even if nothing changes."""
+    """Requeue the key after so many seconds."""
 
     seconds: float
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Terminal:
-    """It cannot succeed before something changes: no retry."""
+    """Cannot succeed until something changes: no retry."""
 
     reason: str
 
 
-class Result(enum.StrEnum):
+class OutcomeLabel(enum.StrEnum):
     """How a reconcile ended, as the label of a metric."""
 
     DONE = "done"
@@ -52,7 +52,7 @@ Reconciler = Callable[[K], Awaitable[Outcome]]
 
 
 class Controller(Generic[K]):
-    """`workers` tasks over one queue. What a reconciler raises is counted and tried again with back-off."""
+    """`workers` tasks on one queue. A key whose reconcile raises is counted and requeued with back-off."""
 
     def __init__(
         self,
@@ -70,16 +70,16 @@ class Controller(Generic[K]):
             "hansa_reconciles_total", "Reconciled keys, by outcome.", labels=["controller", "outcome"]
         )
         # Kept, because looking up a child costs more than counting.
-        self._results = {result: reconciles.labels(name, result) for result in Result}
+        self._results = {result: reconciles.labels(name, result) for result in OutcomeLabel}
 
     async def run(self) -> None:
-        """Work until the queue is closed and what is in hand is done."""
+        """Reconcile until the queue is closed and the reconciles in progress are done."""
         async with asyncio.TaskGroup() as group:
             for number in range(self._workers):
                 group.create_task(self._work(), name=f"{self.name}-{number}")
 
     def drain(self) -> None:
-        """Begin nothing new: `run` returns when what is in hand is done."""
+        """Start no new reconcile: `run` returns when those in progress are done."""
         self._queue.close()
 
     async def _work(self) -> None:
@@ -92,7 +92,7 @@ class Controller(Generic[K]):
             async with asyncio.timeout(self._deadline) as timeout:
                 outcome = await self._reconcile(key)
         except asyncio.CancelledError:
-            self._queue.add(key)  # half done: whoever works next begins again
+            self._queue.add(key)  # interrupted: the next worker or leader reconciles it again
             raise
         except Exception as error:
             self._failed(key, error, is_late=timeout.expired())
@@ -105,21 +105,21 @@ class Controller(Generic[K]):
         self._queue.forget(key)
         match outcome:
             case After(seconds):
-                self._results[Result.AFTER].inc()
+                self._results[OutcomeLabel.AFTER].inc()
                 self._queue.add_after(key, seconds)
             case Terminal(reason):
-                self._results[Result.TERMINAL].inc()
-                log.warning("gave up until it changes", extra={"reason": reason})
+                self._results[OutcomeLabel.TERMINAL].inc()
+                log.warning("reconcile failed, not retried until a change", extra={"reason": reason})
             case Done():
-                self._results[Result.DONE].inc()
+                self._results[OutcomeLabel.DONE].inc()
 
     def _failed(self, key: K, error: Exception, *, is_late: bool) -> None:
-        self._results[Result.DEADLINE if is_late else Result.ERROR].inc()
+        self._results[OutcomeLabel.DEADLINE if is_late else OutcomeLabel.ERROR].inc()
         at_least = error.retry_after if isinstance(error, api_errors.Throttled) else 0.0
         delay = round(self._queue.retry(key, at_least=at_least), 3)
         if is_late:
-            log.warning("took too long and is tried again", extra={"deadline": self._deadline, "retry_in": delay})
+            log.warning("reconcile exceeded its deadline", extra={"deadline": self._deadline, "retry_in": delay})
         elif isinstance(error, errors.HansaError):
-            log.warning("failed and is tried again", extra={"error": str(error), "retry_in": delay})
+            log.warning("reconcile failed", extra={"error": str(error), "retry_in": delay})
         else:
-            log.error("failed unexpectedly and is tried again", exc_info=error, extra={"retry_in": delay})
+            log.error("reconcile failed unexpectedly", exc_info=error, extra={"retry_in": delay})

@@ -1,4 +1,4 @@
-"""Keys that come due later: each once, at its earliest time, with one timer for all of them."""
+"""Delayed keys of a queue: each key once, at its earliest time, with one timer for all."""
 
 import asyncio
 import heapq
@@ -9,11 +9,11 @@ from typing import Generic, TypeVar
 from hansa.runtime import clock
 
 K = TypeVar("K", bound=Hashable)
-SLACK = 64  # outdated entries that are not worth a clean-up
+SLACK = 64  # outdated heap entries that are tolerated before a clean-up
 
 
 class Delays(Generic[K]):
-    """Calls `due(key)` when a key's time has come. Of two times for one key the earlier wins."""
+    """Calls `due(key)` when the delay of a key is over. Of two delays of one key the shorter wins."""
 
     def __init__(self, due: Callable[[K], None], *, clock: clock.Clock) -> None:
         self._due, self._clock = due, clock
@@ -26,7 +26,7 @@ class Delays(Generic[K]):
         return len(self._times)
 
     def add(self, key: K, seconds: float) -> None:
-        """Let the key come due in so many seconds, unless it does before."""
+        """Make the key due in so many seconds, or earlier if it was added with a shorter delay."""
         time = self._clock.now() + seconds
         if time >= self._times.get(key, float("inf")):
             return
@@ -39,7 +39,7 @@ class Delays(Generic[K]):
             self._set_timer()
 
     def clear(self) -> None:
-        """Forget all keys."""
+        """Drop all keys."""
         self._times.clear()
         self._heap.clear()
         self._set_timer()

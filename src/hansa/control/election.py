@@ -1,7 +1,7 @@
-"""Leader election on a Lease: of many processes with one name at most one works.
+"""Leader election on a Lease: at most one of the candidates runs the work.
 
-The holder stops by its own clock some seconds before another may begin by its own, so clocks need not agree, and a
-process that was frozen knows at its first look that it leads no more. What a leader does is left to others.
+The holder stops some seconds before another candidate may acquire the lease, each measured by its own clock, so clocks
+need not agree, and a process that was suspended finds out at its next check. The work is left to the caller.
 """
 
 import asyncio
@@ -19,12 +19,12 @@ from hansa.kube import errors as api_errors
 from hansa.runtime import clock, errors, metrics, tasks
 
 log = logging.getLogger(__name__)
-RELEASE_SECONDS = 3.0  # for giving the lease back at the end; who doesn't manage lets it expire
+RELEASE_SECONDS = 3.0  # for releasing the lease at the end; after that it expires by itself
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Timing:
-    """Seconds: how long a lease is valid for others, when its holder gives up, how often it renews or tries."""
+    """Seconds: lease duration, renew deadline of the holder, and retry period of renewals and of candidates."""
 
     lease: float = 15.0
     renew: float = 10.0
@@ -32,11 +32,11 @@ class Timing:
 
     def __post_init__(self) -> None:
         if not (0 < self.retry < self.renew < self.lease and self.lease >= 1):
-            raise errors.HansaError(f"{self} makes no election: it needs 0 < retry < renew < lease, and lease >= 1")
+            raise errors.HansaError(f"{self} is not valid: it needs 0 < retry < renew < lease, and lease >= 1")
 
 
 class Election:
-    """One candidate for one Lease. The identity must be this process's own."""
+    """One candidate for one Lease. The identity must be unique to this process."""
 
     def __init__(
         self,
@@ -57,38 +57,38 @@ class Election:
         self._client, self._informers, self._clock, self._random = client, informers, clock, random
         self._timing = timing or Timing()
         self._until = -math.inf
-        self._seen: tuple[str, float] = ("", 0.0)  # the version of another's lease, and since when we see it
+        self._seen: tuple[str, float] = ("", 0.0)  # the version of another holder's lease, and when it was first seen
         gauge = metrics.gauge("hansa_leading", "1 while this process is the leader.", labels=["lease"])
         gauge.read(lambda: {(name,): int(self.is_leading)})
 
     @property
     def is_leading(self) -> bool:
-        """Whether no other can lead now. Ask again before each write that must not be done by two."""
+        """Whether no other candidate can lead now. Check it before each write that only the leader may do."""
         return self._clock.now() < self._until
 
     async def lead(self, work: Callable[[], Awaitable[None]]) -> None:
-        """Take part until `work` returns. It runs while we lead, is cancelled when we don't, and begins anew."""
+        """Take part until `work` returns. It is started when leadership is acquired, and cancelled when it is lost."""
         async with self._informers.share(self._scope) as leases:
             while True:
-                await self._campaign(leases)
-                log.info("leads", extra={"lease": str(self._key), "identity": self.identity})
-                if await self._reign(leases, work):
+                await self._acquire(leases)
+                log.info("became leader", extra={"lease": str(self._key), "identity": self.identity})
+                if await self._run_while_leading(leases, work):
                     return
-                log.warning("leads no more", extra={"lease": str(self._key), "identity": self.identity})
+                log.warning("lost leadership", extra={"lease": str(self._key), "identity": self.identity})
 
-    async def _reign(self, leases: store.Store, work: Callable[[], Awaitable[None]]) -> bool:
-        working, keeping = asyncio.create_task(_run(work)), asyncio.create_task(self._keep(leases))
+    async def _run_while_leading(self, leases: store.Store, work: Callable[[], Awaitable[None]]) -> bool:
+        working, renewing = asyncio.create_task(_run(work)), asyncio.create_task(self._renew(leases))
         try:
-            await asyncio.wait([working, keeping], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([working, renewing], return_when=asyncio.FIRST_COMPLETED)
             if working.done():
                 working.result()
             return working.done()
         finally:
-            await tasks.cancel(working, keeping)
+            await tasks.cancel(working, renewing)
             await self._release(leases)
 
-    async def _campaign(self, leases: store.Store) -> None:
-        """Wait until the lease is ours: woken by each change of it, and by its end."""
+    async def _acquire(self, leases: store.Store) -> None:
+        """Wait until this process holds the lease: checked at each change of it, and when it expires."""
         changed = asyncio.Event()
         end = leases.listen(lambda _: changed.set(), table.own_key)
         try:
@@ -96,7 +96,7 @@ class Election:
                 changed.clear()
                 wait = self._seconds_to_wait(leases)
                 if wait <= 0:
-                    if await self._take(leases):
+                    if await self._try_acquire_or_renew(leases):
                         return
                     wait = self._timing.retry * self._random.uniform(1.0, 1.2)
                 await _wait(changed, wait)
@@ -104,7 +104,7 @@ class Election:
             end()
 
     def _seconds_to_wait(self, leases: store.Store) -> float:
-        if not leases.knowledge.is_complete:
+        if not leases.freshness.has_synced:
             return self._timing.retry
         lease = leases.get(self._key)
         holder, duration = ("", 0.0) if lease is None else _terms(lease)
@@ -114,35 +114,35 @@ class Election:
             self._seen = (lease.version, self._clock.now())
         return self._seen[1] + duration - self._clock.now()
 
-    async def _keep(self, leases: store.Store) -> None:
-        """Renew until it is too late, whatever the server does; also when another took it."""
+    async def _renew(self, leases: store.Store) -> None:
+        """Renew the lease; returns when the renew deadline has passed or another process holds the lease."""
         while self._holds(leases):
             await self._clock.sleep(min(self._timing.retry, self._until - self._clock.now()))
-            if self._holds(leases):  # if not, writing would take it from another, who leads
+            if self._holds(leases):  # otherwise the write would take the lease from the new leader
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(self._until - self._clock.now()):
-                        await self._take(leases)
+                        await self._try_acquire_or_renew(leases)
         self._until = -math.inf
 
     def _holds(self, leases: store.Store) -> bool:
         lease = leases.get(self._key)
         return self.is_leading and lease is not None and _terms(lease)[0] == self.identity
 
-    async def _take(self, leases: store.Store) -> bool:
-        """Write ourselves into the lease, on condition that it is as we know it."""
+    async def _try_acquire_or_renew(self, leases: store.Store) -> bool:
+        """Write the identity into the lease, provided that it has not changed since it was read."""
         known = leases.get(self._key)
-        began = self._clock.now()  # before the request: others count from when the server has it, which is later
+        began = self._clock.now()  # before the request: others count from when the server stored it, which is later
         try:
             answer = await self._write(known)
         except api_errors.Conflict:
             await self._read(leases)
             return False
         except api_errors.ApiError as error:
-            log.warning("cannot write the lease", extra={"lease": str(self._key), "error": str(error)})
+            log.warning("lease not written", extra={"lease": str(self._key), "error": str(error)})
             return False
         leases.observe(answer)
         self._until = began + self._timing.renew
-        return self.is_leading  # an answer that took too long, or that we slept over, is worth nothing
+        return self.is_leading  # false if the answer took longer than the renew deadline
 
     async def _write(self, known: objects.Object | None) -> objects.Object:
         spec = self._spec(known)
@@ -169,14 +169,14 @@ class Election:
         return former | spec
 
     async def _read(self, leases: store.Store) -> None:
-        """The watch may lag behind: look for ourselves."""
+        """Read the lease from the server, because the watch may lag behind."""
         try:
             leases.observe(await self._client.get(resources.LEASES, self._key.name, namespace=self._key.namespace))
         except api_errors.ApiError as error:
-            log.warning("cannot read the lease", extra={"lease": str(self._key), "error": str(error)})
+            log.warning("lease not read", extra={"lease": str(self._key), "error": str(error)})
 
     async def _release(self, leases: store.Store) -> None:
-        """Give back what is still ours, so that another need not wait for its end."""
+        """Release the lease if it is still held, so that other candidates need not wait until it expires."""
         lease = leases.get(self._key)
         if lease is None or not self._holds(leases):
             return
@@ -186,7 +186,7 @@ class Election:
                 spec = lease.spec | {"holderIdentity": "", "leaseDurationSeconds": 1}
                 leases.observe(await self._client.update(resources.LEASES, lease.with_fields(spec=spec)))
         except (TimeoutError, api_errors.ApiError) as error:
-            log.warning("cannot give the lease back", extra={"lease": str(self._key), "error": str(error)})
+            log.warning("lease not released", extra={"lease": str(self._key), "error": str(error)})
 
 
 def _terms(lease: objects.Object) -> tuple[str, float]:

@@ -1,6 +1,6 @@
-"""Which Events are written for what happens: the same again is counted, many alike are combined, spam is left out.
+"""Event correlation: equal events are counted, similar ones aggregated, and an object with too many is rate limited.
 
-The rules and figures are client-go's. Pure: writing the Events is the recorder's.
+Rules and limits are client-go's. Pure: the recorder writes the Events.
 """
 
 import collections
@@ -11,25 +11,25 @@ from typing import Generic, TypeVar
 
 from hansa.kube import objects
 
-WINDOW = 600.0  # seconds after which the same happening is a new one
+WINDOW = 600.0  # seconds after which an equal occurrence starts a new series
 ALIKE = 10  # different messages for one reason and object, in a window, before they are combined
 BURST = 25.0  # Events of one object at once …
 REFILL = 1 / 300  # … and how many a second after that
-MOST = 4096  # objects and happenings that are remembered
+MOST = 4096  # objects and series that are remembered
 COMBINED = "(combined from similar events): "
 T = TypeVar("T")
 
 
-class Kind(enum.StrEnum):
-    """The two kinds of Events."""
+class EventType(enum.StrEnum):
+    """The value of `type` of an Event."""
 
     NORMAL = "Normal"
     WARNING = "Warning"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Subject:
-    """What an Event is about."""
+class InvolvedObject:
+    """The object that an Event is about (`involvedObject`)."""
 
     api_version: str
     kind: str
@@ -38,26 +38,26 @@ class Subject:
     uid: str
 
     @classmethod
-    def of(cls, obj: objects.Object) -> "Subject":
-        """The subject that an object is."""
+    def of(cls, obj: objects.Object) -> "InvolvedObject":
+        """The reference to an object."""
         return cls(obj.api_version, obj.kind, obj.namespace, obj.name, obj.uid)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Occurrence:
-    """Something that a person may want to know about an object."""
+    """Something that happened to an object: the content of an Event, without count and times."""
 
-    subject: Subject
-    kind: Kind
+    subject: InvolvedObject
+    event_type: EventType
     reason: str
     message: str
 
 
 @dataclasses.dataclass(slots=True, eq=False)
 class Series:
-    """One Event object: a happening, how often it was, and the times of its first and last."""
+    """One Event object: a occurrence, how often it was, and the times of its first and last."""
 
-    happening: Occurrence
+    occurrence: Occurrence
     first: float
     last: float
     count: int = 0
@@ -65,40 +65,42 @@ class Series:
 
 
 class Correlator:
-    """Sorts happenings into series. Times are seconds of any clock that goes forward."""
+    """Assigns occurrences to series. Times are seconds of a monotonic clock."""
 
     def __init__(self) -> None:
         self._series: _Recent[Hashable, Series] = _Recent()
         self._alike: _Recent[Hashable, tuple[float, set[str]]] = _Recent()
-        self._buckets: _Recent[Subject, tuple[float, float]] = _Recent()
+        self._buckets: _Recent[InvolvedObject, tuple[float, float]] = _Recent()
 
-    def count(self, happening: Occurrence, now: float) -> Series | None:
-        """The series that the happening belongs to, counted; None if its object causes too many."""
-        combined = self._combined(happening, now)
-        # The combined ones are one series, whatever they say.
-        key: Hashable = happening if combined is happening else (happening.subject, happening.kind, happening.reason)
+    def count(self, occurrence: Occurrence, now: float) -> Series | None:
+        """The series that the occurrence belongs to, counted; None if its object causes too many."""
+        combined = self._combined(occurrence, now)
+        # Aggregated occurrences are one series, whatever their messages.
+        key: Hashable = (
+            occurrence if combined is occurrence else (occurrence.subject, occurrence.event_type, occurrence.reason)
+        )
         series = self._series.get(key)
         if series is None or now - series.last > WINDOW:
             series = Series(combined, now, now)
-        if not self._may(happening.subject, now):
+        if not self._may(occurrence.subject, now):
             return None
-        series.happening, series.last, series.count = combined, now, series.count + 1
+        series.occurrence, series.last, series.count = combined, now, series.count + 1
         self._series.put(key, series)
         return series
 
-    def _combined(self, happening: Occurrence, now: float) -> Occurrence:
-        key = (happening.subject, happening.kind, happening.reason)
+    def _combined(self, occurrence: Occurrence, now: float) -> Occurrence:
+        key = (occurrence.subject, occurrence.event_type, occurrence.reason)
         last, messages = self._alike.get(key) or (now, set())
         if now - last > WINDOW:
             messages = set()
         if len(messages) < ALIKE:
-            messages.add(happening.message)
+            messages.add(occurrence.message)
         self._alike.put(key, (now, messages))
         if len(messages) < ALIKE:
-            return happening
-        return dataclasses.replace(happening, message=COMBINED + happening.message)
+            return occurrence
+        return dataclasses.replace(occurrence, message=COMBINED + occurrence.message)
 
-    def _may(self, subject: Subject, now: float) -> bool:
+    def _may(self, subject: InvolvedObject, now: float) -> bool:
         tokens, last = self._buckets.get(subject) or (BURST, now)
         tokens = min(BURST, tokens + (now - last) * REFILL)
         self._buckets.put(subject, (tokens - 1 if tokens >= 1 else tokens, now))
@@ -109,7 +111,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 class _Recent(Generic[K, T]):
-    """A dict that forgets what was not put for the longest time."""
+    """A dict with at most MOST entries; the one that was put least recently is dropped."""
 
     def __init__(self) -> None:
         self._items: collections.OrderedDict[K, T] = collections.OrderedDict()

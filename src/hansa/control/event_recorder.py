@@ -1,6 +1,6 @@
-"""Events for people (`kubectl describe`): recorded without waiting, written in the background, never in the way.
+"""Records Kubernetes Events: callers never wait, Events are written in the background.
 
-Only the newest count of a series is written; what finds no place or no server in time is dropped and counted.
+Only the newest count of a series is written. Events that exceed the buffer or the retries are dropped and counted.
 """
 
 import asyncio
@@ -11,15 +11,15 @@ import random as randomness
 from typing import Any
 
 from hansa.control import event_correlation
-from hansa.control.event_correlation import Kind, Subject
+from hansa.control.event_correlation import EventType, InvolvedObject
 from hansa.kube import client, errors, objects, resources
 from hansa.runtime import backoff, clock, metrics
 
-__all__ = ["Kind", "Recorder", "Subject"]
+__all__ = ["EventType", "InvolvedObject", "Recorder"]
 
 log = logging.getLogger(__name__)
 RETRIES = backoff.Backoff(first=0.5, factor=2.0, most=10.0, jitter=0.2)
-TRIES = 8  # about half a minute; a server that is away for longer has more important things to hear afterwards
+TRIES = 8  # about half a minute; after a longer outage, status writes are more important than old Events
 LONGEST_MESSAGE = 1024  # characters; the API server refuses longer ones
 
 
@@ -33,7 +33,7 @@ class Drop(enum.StrEnum):
 
 
 class Recorder:
-    """Writes the Events of one component to one cluster; at most `most` series wait at once."""
+    """Writes the Events of one component to one cluster; at most `most` series are buffered."""
 
     def __init__(
         self,
@@ -57,10 +57,12 @@ class Recorder:
         )
         self._written = metrics.counter("hansa_events_written_total", "Events written.")
 
-    def record(self, subject: Subject, reason: str, message: str, *, kind: Kind = Kind.NORMAL) -> None:
-        """Tell that something happened. It never waits and never fails."""
-        happening = event_correlation.Occurrence(subject, kind, reason, message[:LONGEST_MESSAGE])
-        series = self._correlator.count(happening, self._clock.now())
+    def record(
+        self, subject: InvolvedObject, reason: str, message: str, *, event_type: EventType = EventType.NORMAL
+    ) -> None:
+        """Record an Event on an object. It never waits and never fails."""
+        occurrence = event_correlation.Occurrence(subject, event_type, reason, message[:LONGEST_MESSAGE])
+        series = self._correlator.count(occurrence, self._clock.now())
         if series is None:
             self._dropped.labels(Drop.SPAM).inc()
         elif series not in self._waiting and len(self._waiting) >= self._most:
@@ -70,7 +72,7 @@ class Recorder:
             self._changed.set()
 
     async def run(self) -> None:
-        """Write what is recorded, until drained."""
+        """Write recorded Events until drained."""
         while self._waiting or not self._is_draining:
             self._changed.clear()
             if self._waiting:
@@ -81,7 +83,7 @@ class Recorder:
                 await self._changed.wait()
 
     def drain(self) -> None:
-        """Write what waits, then let `run` return."""
+        """Write the buffered Events, then let `run` return."""
         self._is_draining = True
         self._changed.set()
 
@@ -92,8 +94,8 @@ class Recorder:
             except (errors.Unreachable, errors.Throttled):
                 await self._clock.sleep(RETRIES.delay(failures, self._random))
             except errors.ApiError as error:
-                # The namespace is gone, or we may not: neither is the fault of what happened.
-                log.info("an event was refused", extra={"error": str(error)})
+                # Such as a namespace that is gone, or a missing permission: a retry would fail again.
+                log.info("event not written", extra={"error": str(error)})
                 self._dropped.labels(Drop.REFUSED).inc()
                 return
             else:
@@ -102,28 +104,28 @@ class Recorder:
         self._dropped.labels(Drop.UNREACHABLE).inc()
 
     async def _write(self, series: event_correlation.Series) -> None:
-        namespace = series.happening.subject.namespace or "default"
+        namespace = series.occurrence.subject.namespace or "default"
         if series.name:
             patch = {
                 "count": series.count,
                 "lastTimestamp": self._time(series.last),
-                "message": series.happening.message,
+                "message": series.occurrence.message,
             }
             try:
                 await self._client.patch(resources.EVENTS, series.name, patch, namespace=namespace)
             except errors.NotFound:
-                series.name = ""  # the server keeps Events for an hour: it begins anew
+                series.name = ""  # the server deletes Events after an hour: create it again
             else:
                 return
         created = await self._client.create(resources.EVENTS, self._event(series, namespace))
         series.name = created.name
 
     def _event(self, series: event_correlation.Series, namespace: str) -> objects.Object:
-        subject, happening = series.happening.subject, series.happening
+        subject, occurrence = series.occurrence.subject, series.occurrence
         event: dict[str, Any] = {
             "apiVersion": "v1",
             "kind": "Event",
-            # The name is the object's and a random part; objects with long names leave less room for theirs.
+            # The object's name and a random suffix, within the 253 characters of a name.
             "metadata": {"namespace": namespace, "name": f"{subject.name[:235]}.{self._random.getrandbits(64):016x}"},
             "involvedObject": {
                 "apiVersion": subject.api_version,
@@ -132,9 +134,9 @@ class Recorder:
                 "name": subject.name,
                 "uid": subject.uid,
             },
-            "type": happening.kind,
-            "reason": happening.reason,
-            "message": happening.message,
+            "type": occurrence.event_type,
+            "reason": occurrence.reason,
+            "message": occurrence.message,
             "count": series.count,
             "firstTimestamp": self._time(series.first),
             "lastTimestamp": self._time(series.last),

@@ -1,6 +1,6 @@
-"""Keys waiting in lanes, one lane for each group, served by start-time fair queueing: by weight, in O(log groups).
+"""Waiting keys in lanes, one per group, served by weighted start-time fair queueing in O(log groups).
 
-A lane that was idle comes first for a few keys, and none takes all workers: a newcomer never waits for a backlog.
+The first few keys of an idle lane go first, and no lane gets all workers: keys of a new group never wait for a backlog.
 """
 
 import collections
@@ -10,42 +10,41 @@ from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
-LEAST = 1  # keys of a backlog in work at once, however many backlogs there are
+LEAST = 1  # keys of a backlog in progress at once, however many backlogs there are
 
 
 class Lane(Generic[K]):
-    """A group's waiting keys, and its place in virtual time: where its next key starts."""
+    """The waiting keys of a group, and the virtual time at which its next key starts."""
 
-    __slots__ = ("busy", "group", "in_line", "keys", "server", "start", "weight")
+    __slots__ = ("busy", "group", "is_queued", "keys", "server", "start", "weight")
 
     def __init__(self, group: Hashable, start: float, weight: float, server: Hashable) -> None:
         self.group, self.weight, self.server = group, weight, server
         self.keys: collections.deque[K] = collections.deque()
         self.start = start
         self.busy = 0
-        self.in_line = False
+        self.is_queued = False
 
 
 class Lanes(Generic[K]):
-    """All lanes: at most `width` keys of a lane in work at once, `credit` keys of an idle lane before the others'.
+    """All lanes: at most `width` keys of a lane in progress at once, `credit` keys of an idle lane before others.
 
-    `server` is what the keys of a group are waited for; backlogs for the same one share half a width.
+    `server` maps a group to the API server that its reconciles write to; backlogs of one server share half a width.
     """
 
     def __init__(
         self,
-        group: Callable[[K], Hashable],
         weight: Callable[[Hashable], float],
         *,
         server: Callable[[Hashable], Hashable] = lambda _: "",
         width: int,
         credit: float,
     ) -> None:
-        self._group, self._weight, self._server, self._width, self._credit = group, weight, server, width, credit
+        self._weight, self._server, self._width, self._credit = weight, server, width, credit
         self._lanes: dict[Hashable, Lane[K]] = {}
-        self._working: dict[K, Lane[K]] = {}  # where a key came from: its group may be another one meanwhile
-        self._line: list[tuple[float, int, Lane[K]]] = []
-        # How many lanes whose keys wait have which weight, for each server.
+        self._working: dict[K, Lane[K]] = {}  # the lane that a key was taken from: its group may change meanwhile
+        self._heap: list[tuple[float, int, Lane[K]]] = []
+        # By server and weight, the number of lanes with waiting keys.
         self._weights: dict[Hashable, collections.Counter[float]] = collections.defaultdict(collections.Counter)
         self._sequence = itertools.count()
         self._now = 0.0
@@ -57,15 +56,14 @@ class Lanes(Generic[K]):
     @property
     def is_ready(self) -> bool:
         """Whether `pop` has a key."""
-        return bool(self._line)
+        return bool(self._heap)
 
     def depths(self) -> dict[Hashable, int]:
-        """How many keys wait in each lane."""
+        """The number of waiting keys of each group."""
         return {group: len(lane.keys) for group, lane in self._lanes.items() if lane.keys}
 
-    def push(self, key: K) -> None:
-        """Put a key at the end of its lane."""
-        group = self._group(key)
+    def push(self, key: K, group: Hashable) -> None:
+        """Put a key at the end of the lane of its group."""
         lane = self._lanes.get(group)
         if lane is None:
             start = self._now - self._credit
@@ -74,53 +72,53 @@ class Lanes(Generic[K]):
             self._weights[lane.server][lane.weight] += 1
         lane.keys.append(key)
         self._waiting += 1
-        self._line_up(lane)
+        self._enqueue(lane)
 
     def pop(self) -> K:
-        """Take the key that is next in fairness; its lane counts it as busy until `release`."""
-        start, _, lane = heapq.heappop(self._line)
-        lane.in_line = False
+        """Take the next key; its lane counts it as in progress until `release`."""
+        start, _, lane = heapq.heappop(self._heap)
+        lane.is_queued = False
         key = lane.keys.popleft()
         self._now = max(self._now, start)
-        self._weigh(lane)
+        self._update_weights(lane)
         lane.start = start + 1 / lane.weight
         lane.busy += 1
         self._working[key] = lane
         self._waiting -= 1
-        self._line_up(lane)
+        self._enqueue(lane)
         return key
 
     def release(self, key: K) -> None:
-        """The key is no longer in work."""
+        """The key is no longer in progress."""
         lane = self._working.pop(key)
         lane.busy -= 1
-        self._line_up(lane)
+        self._enqueue(lane)
         if not self._working and not self._waiting:
-            # A new busy period owes nothing to the last one; and lanes of groups that are gone don't stay.
+            # A new busy period starts without debts, and lanes of groups that are gone are dropped.
             self._lanes.clear()
             self._weights.clear()
             self._now = 0.0
 
-    def _line_up(self, lane: Lane[K]) -> None:
-        if lane.in_line or not lane.keys:
+    def _enqueue(self, lane: Lane[K]) -> None:
+        if lane.is_queued or not lane.keys:
             return
         lane.start = max(lane.start, self._now - self._credit)
-        if lane.busy >= self._room(lane):
+        if lane.busy >= self._limit(lane):
             return
-        lane.in_line = True
-        heapq.heappush(self._line, (lane.start, next(self._sequence), lane))
+        lane.is_queued = True
+        heapq.heappush(self._heap, (lane.start, next(self._sequence), lane))
 
-    def _room(self, lane: Lane[K]) -> int:
-        """How many keys of a lane may be in work at once."""
+    def _limit(self, lane: Lane[K]) -> int:
+        """How many keys of a lane may be in progress at once."""
         if lane.start < self._now:
             return self._width
-        # Backlogs, which have used up their credit, share half of it: the other half is for who comes next. If each had
-        # that much in work they would stand in line at their server, and whoever comes next behind all of them.
+        # Backlogs have used up their credit and share half of the width; the other half is for groups that become busy
+        # next. Otherwise the requests of backlogs would queue up at the API server, in front of those of other groups.
         weights = sum(weight * count for weight, count in self._weights[lane.server].items())
         return max(LEAST, int(self._width // 2 * lane.weight / weights))
 
-    def _weigh(self, lane: Lane[K]) -> None:
-        """One of its keys was taken: it may be the last that waited, and the weight another one now."""
+    def _update_weights(self, lane: Lane[K]) -> None:
+        """Update the weights after a key was taken: the lane may be empty now, and its weight may have changed."""
         weights = self._weights[lane.server]
         weights[lane.weight] -= 1
         if not weights[lane.weight]:

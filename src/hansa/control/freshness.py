@@ -1,6 +1,6 @@
-"""Whether a cache can be believed: it had a full list, and its watch is not silent for longer than we have patience.
+"""Whether a cache is current: it had its first full list, and its watch is not interrupted for too long.
 
-Unknown is not absent: who finds nothing in a cache that is not known may draw no conclusion.
+Unknown is not absent: an object that is missing in a cache that is not known may exist.
 """
 
 import asyncio
@@ -13,77 +13,77 @@ log = logging.getLogger(__name__)
 
 
 class Unlisted(errors.HansaError):
-    """The first full list did not come in time."""
+    """The first full list did not complete before the deadline."""
 
 
 class Freshness:
-    """The state of one cache. `patience` is in seconds."""
+    """The freshness of one cache, which is still known `patience` seconds after its watch was interrupted."""
 
     def __init__(self, name: str, *, clock: clock.Clock, patience: float) -> None:
         self._name, self._clock, self._patience = name, clock, patience
-        self._complete = asyncio.Event()
-        self._silent_since: float | None = None
+        self._synced = asyncio.Event()
+        self._interrupted_at: float | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._was_known = False
         self._listeners: listeners.Listeners[Callable[[bool], None]] = listeners.Listeners()
-        self.trouble = "it has not been listed yet"
-        self.is_forbidden = False  # the server refuses to show it (403), which says nothing of other resources
+        self.error = "not listed yet"
+        self.is_forbidden = False  # 403: other resources of the cluster are not affected
 
     @property
-    def is_complete(self) -> bool:
-        """Whether there was a full list."""
-        return self._complete.is_set()
+    def has_synced(self) -> bool:
+        """Whether the first full list is complete."""
+        return self._synced.is_set()
 
     @property
     def is_known(self) -> bool:
-        """Whether what is not there can be said to be absent."""
-        silence = 0.0 if self._silent_since is None else self._clock.now() - self._silent_since
-        return self.is_complete and silence < self._patience
+        """Whether an object that is missing in the cache is absent in the cluster."""
+        age = 0.0 if self._interrupted_at is None else self._clock.now() - self._interrupted_at
+        return self.has_synced and age < self._patience
 
-    async def wait_complete(self, deadline: float) -> None:
-        """Wait for the first full list, so many seconds."""
+    async def wait_synced(self, deadline: float) -> None:
+        """Wait for the first full list; raises `Unlisted` after `deadline` seconds."""
         try:
             async with asyncio.timeout(deadline):
-                await self._complete.wait()
+                await self._synced.wait()
         except TimeoutError:
-            raise Unlisted(f"no list of {self._name} in {deadline:g} s: {self.trouble}") from None
+            raise Unlisted(f"{self._name} not listed within {deadline:g} s: {self.error}") from None
 
     def listen(self, notify: Callable[[bool], None]) -> Callable[[], None]:
-        """Call `notify` whenever `is_known` or `is_forbidden` changes. The answer ends it."""
+        """Call `notify` whenever `is_known` or `is_forbidden` changes. The returned function removes it."""
         return self._listeners.add(notify)
 
-    def complete(self) -> None:
-        """There was a full list."""
-        self._complete.set()
+    def synced(self) -> None:
+        """A full list is complete."""
+        self._synced.set()
         self.resume()
 
     def resume(self) -> None:
-        """The watch told something."""
-        if self._silent_since is not None:
-            log.info("a watch goes on", extra={"store": self._name})
-        self._silent_since = None
-        self.trouble, self.is_forbidden = "", False
-        self._look()
+        """The watch delivers events again."""
+        if self._interrupted_at is not None:
+            log.info("watch resumed")
+        self._interrupted_at = None
+        self.error, self.is_forbidden = "", False
+        self._check()
 
-    def interrupt(self, trouble: str, *, is_forbidden: bool = False) -> None:
-        """The watch is broken: what is known is believed for a while."""
-        was_forbidden, self.is_forbidden, self.trouble = self.is_forbidden, is_forbidden, trouble
-        if self._silent_since is None:
-            log.warning("a watch is interrupted", extra={"store": self._name, "error": trouble})
-            self._silent_since = self._clock.now()
-            self._look()
+    def interrupt(self, error: str, *, is_forbidden: bool = False) -> None:
+        """The watch is interrupted: the cache stays known for `patience` seconds."""
+        was_forbidden, self.is_forbidden, self.error = self.is_forbidden, is_forbidden, error
+        if self._interrupted_at is None:
+            log.warning("watch interrupted", extra={"error": error})  # cluster and resource are bound by the informer
+            self._interrupted_at = self._clock.now()
+            self._check()
         if was_forbidden != is_forbidden:
             self._notify()
 
     def close(self) -> None:
-        """Nobody asks any more."""
+        """Stop the timer; the cache is not used any more."""
         self._cancel_timer()
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         self._cancel_timer()
-        if self.is_known and self._silent_since is not None:
-            rest = self._patience - (self._clock.now() - self._silent_since)
-            self._timer = asyncio.get_running_loop().call_later(rest, self._look)
+        if self.is_known and self._interrupted_at is not None:
+            rest = self._patience - (self._clock.now() - self._interrupted_at)
+            self._timer = asyncio.get_running_loop().call_later(rest, self._check)
         if self.is_known != self._was_known:
             self._was_known = self.is_known
             self._notify()

@@ -1,6 +1,6 @@
-"""What the outside asks a running program: /healthz, /readyz and /metrics on a loopback port.
+"""Serves /healthz, /readyz and /metrics of a program over HTTP, on loopback by default.
 
-It answers from functions that it is given; what health means is left to them.
+Whether the program is healthy and ready is computed by functions that the caller gives.
 """
 
 import asyncio
@@ -10,31 +10,31 @@ from aiohttp import web
 
 from hansa.runtime import errors, metrics
 
-Troubles = Callable[[], list[str]]
+Reasons = Callable[[], list[str]]
 LOOPBACK = "127.0.0.1"
 
 
 class HealthServer:
-    """A small HTTP server. `sick` and `unready` answer with sentences; none means well."""
+    """An HTTP server. `unhealthy` and `not_ready` return the reasons; an empty list means healthy or ready."""
 
     def __init__(
         self,
         *,
         metrics: metrics.Registry,
-        sick: Troubles = list,
-        unready: Troubles = list,
+        unhealthy: Reasons = list,
+        not_ready: Reasons = list,
         host: str = LOOPBACK,
         port: int = 0,
     ) -> None:
-        self._metrics, self._sick, self._unready = metrics, sick, unready
+        self._metrics, self._unhealthy, self._not_ready = metrics, unhealthy, not_ready
         self._host, self._wanted_port = host, port
         self.port = 0
 
     async def run(self) -> None:
-        """Serve until cancelled; `port` tells where when the wanted port was 0."""
+        """Serve until cancelled; with the requested port 0, the attribute `port` has the chosen one."""
         app = web.Application()
-        app.router.add_get("/healthz", _answering(self._sick))
-        app.router.add_get("/readyz", _answering(self._unready))
+        app.router.add_get("/healthz", _answering(self._unhealthy))
+        app.router.add_get("/readyz", _answering(self._not_ready))
         app.router.add_get("/metrics", self._serve_metrics)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
         await runner.setup()
@@ -49,16 +49,16 @@ class HealthServer:
             await web.TCPSite(runner, self._host, self._wanted_port).start()
         except OSError as error:
             where = f"{self._host}:{self._wanted_port}"
-            raise errors.HansaError(f"cannot serve health on {where}: {error.strerror or error}") from None
+            raise errors.HansaError(f"cannot serve health endpoints on {where}: {error.strerror or error}") from None
         self.port = runner.addresses[0][1]
 
     async def _serve_metrics(self, _: web.Request) -> web.Response:
         return web.Response(body=self._metrics.text().encode(), headers={"Content-Type": metrics.CONTENT_TYPE})
 
 
-def _answering(troubles: Troubles) -> Callable[[web.Request], Awaitable[web.Response]]:
+def _answering(reasons: Reasons) -> Callable[[web.Request], Awaitable[web.Response]]:
     async def answer(_: web.Request) -> web.Response:
-        found = troubles()
+        found = reasons()
         return web.Response(status=503 if found else 200, text="\n".join(found) or "ok")
 
     return answer

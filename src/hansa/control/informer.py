@@ -1,6 +1,6 @@
-"""Shared caches of one cluster: one watch for each scope, however many read it; it ends when nobody does.
+"""Shared informers of one cluster: one watch and one store per scope, for all readers; it ends with the last reader.
 
-Who reads declares a scope and gets the store; credentials, reconnects and relists are the watch's.
+Reconnects and relists are left to `kube.watching`, applying events to the cache to `store`.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from hansa.kube import client, objects, resource, watching
 from hansa.kube.language import field_selectors, selectors
 from hansa.runtime import clock, errors, metrics, tasks
 
-TURN = 100  # changes of one watch in a row before others have their turn: a few milliseconds
+TURN = 100  # events of one watch in a row, a few milliseconds, before other tasks run
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,14 +28,14 @@ class Scope:
     fields: str = dataclasses.field(default="", kw_only=True)
 
     def __post_init__(self) -> None:
-        _ = self._selectors  # one that cannot be read is refused where it is written
+        _ = self._selectors  # raises for an invalid selector where the scope is defined
 
     def __str__(self) -> str:
         parts = (str(self.resource), self.namespace and f"in {self.namespace}", self.labels, self.fields)
         return " ".join(part for part in parts if part)
 
     def matches(self, obj: objects.Object) -> bool:
-        """Whether an object of the resource belongs here, as the API server would say."""
+        """Whether an object of the resource is in this scope, as the API server decides it."""
         by_label, by_field = self._selectors
         return (
             self.namespace in ("", obj.namespace)
@@ -49,7 +49,7 @@ class Scope:
 
 
 class Informers:
-    """The caches of one cluster. `patience` is how many seconds a silent watch is believed."""
+    """The informers of one cluster. A cache stays known for `patience` seconds while its watch is interrupted."""
 
     def __init__(
         self,
@@ -80,9 +80,9 @@ class Informers:
             await self.release(scope)
 
     def acquire(self, scope: Scope) -> store.Store:
-        """The store of a scope; its watch runs until as many have released it."""
+        """The store of a scope; its watch runs until every reader has released it."""
         if self._is_closed:
-            raise errors.HansaError(f"cannot watch {scope}: cluster {self.cluster} has left")
+            raise errors.HansaError(f"cannot watch {scope}: cluster {self.cluster} was removed")
         informer = self._informers.get(scope)
         if informer is None:
             informer = self._informers[scope] = self._started(scope)
@@ -90,7 +90,7 @@ class Informers:
         return informer.store
 
     async def release(self, scope: Scope) -> None:
-        """One reader less; without readers the watch ends and the cache goes."""
+        """Release a store; after the last reader the watch ends and the cache is dropped."""
         informer = self._informers.get(scope)
         if informer is None:
             return
@@ -100,16 +100,16 @@ class Informers:
             await _end(informer)
 
     async def close(self) -> None:
-        """The cluster leaves: all its watches end, whoever reads."""
+        """End all watches, because the cluster was removed, even if stores have readers."""
         self._is_closed = True
         informers, self._informers = list(self._informers.values()), {}
         await _end(*informers)
         self._metrics.forget("cluster", self.cluster)
 
     @property
-    def is_complete(self) -> bool:
-        """Whether every cache had its first full list."""
-        return all(informer.store.knowledge.is_complete for informer in self._informers.values())
+    def has_synced(self) -> bool:
+        """Whether the first full list of every cache is complete."""
+        return all(informer.store.freshness.has_synced for informer in self._informers.values())
 
     def _started(self, scope: Scope) -> "_Informer":
         cache = store.Store(
@@ -122,7 +122,10 @@ class Informers:
             matches=scope.matches,
         )
         run = functools.partial(self._follow, scope, cache)
-        return _Informer(cache, self._supervisor.start("watch", run, cluster=self.cluster, scope=scope))
+        narrowed = {"namespace": scope.namespace, "label_selector": scope.labels, "field_selector": scope.fields}
+        bound = {name: value for name, value in narrowed.items() if value}
+        task = self._supervisor.start("watch", run, cluster=self.cluster, resource=scope.resource, **bound)
+        return _Informer(cache, task)
 
     async def _follow(self, scope: Scope, cache: store.Store) -> None:
         changes = watching.watch(
@@ -144,7 +147,7 @@ class Informers:
                     if count % TURN == 0:
                         await asyncio.sleep(0)
         except Exception as error:
-            cache.knowledge.interrupt(str(error))
+            cache.freshness.interrupt(str(error))
             raise
 
 

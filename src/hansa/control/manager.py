@@ -1,6 +1,6 @@
-"""The whole program's life: parts start, fail and start again alone, become ready, and end in good order.
+"""Runs the components of a program: starts and restarts them, reports readiness, and shuts them down in order.
 
-On SIGTERM what is in hand is finished within a grace, then the rest is cancelled. What parts do is left to them.
+On SIGTERM, reconciles in progress have a grace period; what still runs after it is cancelled.
 """
 
 import asyncio
@@ -26,10 +26,10 @@ async def _always(work: Callable[[], Awaitable[None]]) -> None:
 
 
 class Manager:
-    """Runs parts: `serve` for those that always run, `work` for those that only the leader runs and that end first.
+    """Runs components: those of `serve` always, those of `work` only while this process leads; these end first.
 
-    `grace` is how many seconds the work in hand has at the end, `flush` how many the served parts have after it.
-    `when_ready` is called once, when all parts that were there at the start are ready.
+    At the end, workers have `grace` seconds to drain, and served components `flush` seconds after that. `when_ready` is
+    called once, when all components are ready for the first time.
     """
 
     def __init__(
@@ -49,40 +49,41 @@ class Manager:
         self._is_announced = False
         self._stop = asyncio.Event()
 
-    def serve(self, part: Component) -> None:
-        """Run a part from the start, or from now on, to the end."""
-        self._served.join(part)
+    def serve(self, component: Component) -> None:
+        """Run a component until the program ends, whether or not this process leads."""
+        self._served.add(component)
 
-    def work(self, part: Component) -> None:
-        """Run a part while this process leads; without an election, always."""
-        self._workers.join(part)
+    def work(self, component: Component) -> None:
+        """Run a component while this process leads; without an election, always."""
+        self._workers.add(component)
 
-    async def remove(self, part: Component) -> None:
-        """End a part whose subject has left."""
-        self._unready.discard(part)
-        await self._served.leave(part)
-        await self._workers.leave(part)
+    async def remove(self, component: Component) -> None:
+        """Cancel and remove a component, such as that of a cluster that was removed."""
+        self._unready.discard(component)
+        await self._served.remove(component)
+        await self._workers.remove(component)
 
     def stop(self) -> None:
-        """Begin the end, as SIGTERM does; a second time: don't wait for what is in hand."""
+        """Shut down, as on SIGTERM; a second call cancels the workers without grace."""
         if self._stop.is_set():
             self._workers.cancel_soon()
         self._stop.set()
 
-    def troubles(self) -> list[str]:
-        """Why the program is not ready, a sentence each; none if it is."""
-        is_up = self._is_announced and not self._stop.is_set()
-        waiting = [f"{part.name} is not ready" for part in self._unready]
-        return waiting if is_up else [*waiting, "the program starts or ends"]
+    def not_ready(self) -> list[str]:
+        """The reasons why the program is not ready; empty if it is."""
+        waiting = [f"{component.name} is not ready" for component in self._unready]
+        if self._stop.is_set():
+            return [*waiting, "the program is shutting down"]
+        return waiting if self._is_announced else [*waiting, "the program is starting"]
 
     async def run(self, lead: Lead = _always) -> None:
-        """Run until stopped. `lead`, such as an election's, runs the work when it may."""
+        """Run until stopped. `lead`, such as `Election.lead`, runs the workers while this process leads."""
         with self._signals():
             async with self.supervisor:
                 self._served.start()
                 leading = self.supervisor.start("election", lambda: lead(self._work))
                 await self._stop.wait()
-                log.info("ends", extra={"grace": self._grace})
+                log.info("shutting down", extra={"grace": self._grace})
                 await self._workers.finish(self._grace)
                 await tasks.cancel(leading)
                 await self._served.finish(self._flush)
@@ -94,18 +95,18 @@ class Manager:
         finally:
             await self._workers.cancel()
 
-    def _start(self, part: Component) -> asyncio.Task[None]:
-        self._unready.add(part)
-        self.supervisor.start("readiness", lambda: self._await_ready(part), component=part.name)
-        return self.supervisor.start(part.name, part.run)
+    def _start(self, component: Component) -> asyncio.Task[None]:
+        self._unready.add(component)
+        self.supervisor.start("readiness", lambda: self._await_ready(component), component=component.name)
+        return self.supervisor.start(component.name, component.run)
 
-    async def _await_ready(self, part: Component) -> None:
+    async def _await_ready(self, component: Component) -> None:
         try:
-            await part.ready()
+            await component.ready()
         except errors.HansaError as error:
-            # One dead cluster must not keep the program from serving the others.
-            log.warning("goes on without being ready", extra={"part": part.name, "error": str(error)})
-        self._unready.discard(part)
+            # One unreachable cluster must not keep the program from serving the others.
+            log.warning("continuing without readiness", extra={"component": component.name, "error": str(error)})
+        self._unready.discard(component)
         if not self._unready and not self._is_announced:
             self._is_announced = True
             self._when_ready()

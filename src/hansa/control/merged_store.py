@@ -13,25 +13,25 @@ K = TypeVar("K", bound=Hashable)
 
 
 class Freshness(Protocol):
-    """Whether a cache can be believed."""
+    """Whether a cache is current; `freshness.Freshness` for one store, merged for several."""
 
     @property
-    def is_complete(self) -> bool: ...
+    def has_synced(self) -> bool: ...
     @property
     def is_known(self) -> bool: ...
     @property
     def is_forbidden(self) -> bool: ...
     @property
-    def trouble(self) -> str: ...
-    async def wait_complete(self, deadline: float) -> None: ...
+    def error(self) -> str: ...
+    async def wait_synced(self, deadline: float) -> None: ...
     def listen(self, notify: Callable[[bool], None]) -> Callable[[], None]: ...
 
 
 class Cache(Protocol):
-    """What readers need of a store, or of several."""
+    """The interface that readers use, of one store or of a merged one."""
 
     @property
-    def knowledge(self) -> Freshness: ...
+    def freshness(self) -> Freshness: ...
     def __iter__(self) -> Iterator[objects.NamespacedName]: ...
     def __len__(self) -> int: ...
     def get(self, key: objects.NamespacedName) -> objects.Object | None: ...
@@ -46,11 +46,11 @@ class Cache(Protocol):
 
 
 class MergedStore:
-    """The stores of some namespaces, as one. What is in other namespaces is absent."""
+    """The stores of some namespaces as one. Objects in other namespaces count as absent."""
 
     def __init__(self, stores: Mapping[str, store.Store]) -> None:
         self._stores = stores
-        self.knowledge = _MergedFreshness(tuple(one.knowledge for one in stores.values()))
+        self.freshness = _MergedFreshness(tuple(one.freshness for one in stores.values()))
 
     def __iter__(self) -> Iterator[objects.NamespacedName]:
         return (key for one in self._stores.values() for key in one)
@@ -64,7 +64,7 @@ class MergedStore:
         return None if one is None else one.get(key)
 
     def index(self, name: str, values_of: table.ValuesOf) -> None:
-        """Keep an index of all namespaces."""
+        """Add an index over all namespaces."""
         for one in self._stores.values():
             one.index(name, values_of)
 
@@ -73,21 +73,21 @@ class MergedStore:
         return [obj for one in self._stores.values() for obj in one.find(index, value)]
 
     def spread(self, index: str) -> int:
-        """How many values of an index have objects; one that is in several namespaces counts in each."""
+        """How many values of an index have objects; a value in several namespaces counts once in each."""
         return sum(one.spread(index) for one in self._stores.values())
 
     def listen(self, notify: Callable[[K], None], keys: Callable[[objects.Object], Iterable[K]]) -> Callable[[], None]:
-        """Notify of changes in all namespaces. The answer ends it."""
+        """Call `notify` for changes in all namespaces. The returned function removes it."""
         ends = [one.listen(notify, keys) for one in self._stores.values()]
         return lambda: _call_all(ends)
 
     def observe(self, obj: objects.Object) -> None:
-        """Take the server's answer to a write."""
+        """Apply the server's answer to a write of ours."""
         if (one := self._stores.get(obj.namespace)) is not None:
             one.observe(obj)
 
     def observe_gone(self, key: objects.NamespacedName, uid: str) -> None:
-        """Take the server's answer that an object is gone."""
+        """Apply the server's answer that an object is gone."""
         if (one := self._stores.get(key.namespace)) is not None:
             one.observe_gone(key, uid)
 
@@ -99,8 +99,8 @@ class _MergedFreshness:
         self._parts = parts
 
     @property
-    def is_complete(self) -> bool:
-        return all(part.is_complete for part in self._parts)
+    def has_synced(self) -> bool:
+        return all(part.has_synced for part in self._parts)
 
     @property
     def is_known(self) -> bool:
@@ -111,12 +111,12 @@ class _MergedFreshness:
         return any(part.is_forbidden for part in self._parts)
 
     @property
-    def trouble(self) -> str:
-        return next((part.trouble for part in self._parts if part.trouble), "")
+    def error(self) -> str:
+        return next((part.error for part in self._parts if part.error), "")
 
-    async def wait_complete(self, deadline: float) -> None:
+    async def wait_synced(self, deadline: float) -> None:
         for part in self._parts:
-            await part.wait_complete(deadline)
+            await part.wait_synced(deadline)
 
     def listen(self, notify: Callable[[bool], None]) -> Callable[[], None]:
         ends = [part.listen(lambda _: notify(self.is_known)) for part in self._parts]

@@ -1,6 +1,6 @@
-"""The work queue: keys, each at most once, never with two workers on one key, fair between groups, later if asked.
+"""The work queue: each key at most once, one worker per key, fair between groups, with delays and back-off.
 
-A key is a request to look, not an event. Doing the work, and judging its outcome, is left to the controller.
+A key is a request to reconcile, not an event. Running reconciles, and handling their outcome, is left to `controller`.
 """
 
 import asyncio
@@ -13,14 +13,17 @@ from hansa.control import delays, fair_lanes
 from hansa.runtime import backoff, clock, errors, metrics
 
 K = TypeVar("K", bound=Hashable)
-# Keys of a group in work at once, half of it for all backlogs: fewer would make a small group itself wait.
+# Keys of a group in progress at once; all backlogs together get half of it. With fewer, a small group would wait.
 WIDTH = 16
-CALM = 0.25  # seconds without work after which a queue is not busy any more
+CALM = 0.25  # seconds without a reconcile after which a queue is not busy any more
 RETRIES = backoff.Backoff(first=0.005, factor=2.0, most=300.0, jitter=0.1)
 
 
 class Queue(Generic[K]):
-    """Keys to work on, at most `width` of a group at once; an idle group has `credit` keys before the others."""
+    """Keys to reconcile, at most `width` of a group at once; the first `credit` keys of an idle group go first.
+
+    `group` is called once for each key that is added; a key without a group (None) is dropped.
+    """
 
     def __init__(
         self,
@@ -29,7 +32,7 @@ class Queue(Generic[K]):
         clock: clock.Clock,
         random: randomness.Random,
         metrics: metrics.Registry,
-        group: Callable[[K], Hashable] = lambda _: "",
+        group: Callable[[K], Hashable | None] = lambda _: "",
         weight: Callable[[Hashable], float] = lambda _: 1.0,
         server: Callable[[Hashable], Hashable] = lambda _: "",
         retries: backoff.Backoff = RETRIES,
@@ -38,9 +41,10 @@ class Queue(Generic[K]):
     ) -> None:
         self.name = name
         self._clock, self._random, self._retries = clock, random, retries
-        self._lanes = fair_lanes.Lanes(group, weight, server=server, width=width, credit=credit)
+        self._group = group
+        self._lanes: fair_lanes.Lanes[K] = fair_lanes.Lanes(weight, server=server, width=width, credit=credit)
         self._delays = delays.Delays(self.add, clock=clock)
-        self._dirty: dict[K, float] = {}
+        self._dirty: dict[K, tuple[float, Hashable]] = {}  # when it was added, and its group
         self._working: dict[K, float] = {}
         self._last_done = -CALM
         self._failures: dict[K, int] = {}
@@ -50,33 +54,36 @@ class Queue(Generic[K]):
         self._measure(metrics)
 
     def __len__(self) -> int:
-        """How many keys wait for a worker."""
+        """The number of keys that wait for a worker."""
         return len(self._lanes)
 
     @property
     def is_busy(self) -> bool:
-        """Whether there is work, or was a moment ago."""
+        """Whether keys wait or are being reconciled, or were a moment ago."""
         return bool(self._working or self._lanes) or self._clock.now() - self._last_done < CALM
 
     def add(self, key: K) -> None:
-        """Have the key looked at: soon, and after now even if a worker is on it."""
+        """Enqueue the key; if it is being reconciled, it is reconciled once more afterwards."""
         if self._is_closed or key in self._dirty:
             return
-        self._dirty[key] = self._clock.now()
+        if (group := self._group(key)) is None:
+            self._failures.pop(key, None)
+            return
+        self._dirty[key] = (self._clock.now(), group)
         self._adds.inc()
         if key not in self._working:
-            self._lanes.push(key)
+            self._lanes.push(key, group)
             self._give_turn()
 
     def add_after(self, key: K, seconds: float) -> None:
-        """Have the key looked at in so many seconds, or before if something else asks for it."""
+        """Enqueue the key after so many seconds; it may be enqueued earlier by another call."""
         if seconds <= 0:
             self.add(key)
         elif not self._is_closed:
             self._delays.add(key, seconds)
 
     def retry(self, key: K, *, at_least: float = 0.0) -> float:
-        """Count a failure of the key and have it looked at after the back-off, which is the answer."""
+        """Count a failure of the key and enqueue it after its back-off; returns the delay in seconds."""
         self._failures[key] = self._failures.get(key, 0) + 1
         delay = max(at_least, self._retries.delay(self._failures[key], self._random))
         self._retried.inc()
@@ -84,11 +91,11 @@ class Queue(Generic[K]):
         return delay
 
     def forget(self, key: K) -> None:
-        """The key is well: its next failure is its first."""
+        """Reset the back-off of the key."""
         self._failures.pop(key, None)
 
     async def get(self) -> K | None:
-        """The next key, which belongs to the caller until `done`; None when the queue is closed."""
+        """The next key, which no other worker gets until `done`; None when the queue is closed."""
         while not self._is_closed:
             await self._turn()
             if self._lanes.is_ready and not self._is_closed:
@@ -96,19 +103,19 @@ class Queue(Generic[K]):
         return None
 
     def done(self, key: K) -> None:
-        """The worker's hands are off the key. If it was added meanwhile, it waits again."""
+        """The worker has finished the key. If it was added meanwhile, it is enqueued again."""
         began = self._working.pop(key, None)
         if began is None:
-            raise errors.HansaError(f"queue {self.name}: {key} is done, but nobody worked on it")
+            raise errors.HansaError(f"queue {self.name}: {key} is done, but was not taken")
         self._last_done = self._clock.now()
         self._work.observe(self._last_done - began)
         self._lanes.release(key)
         if key in self._dirty:
-            self._lanes.push(key)
+            self._lanes.push(key, self._dirty[key][1])
         self._give_turn()
 
     def close(self) -> None:
-        """Take no more keys and hand out none: workers end when they have done what they hold."""
+        """Accept and return no more keys: workers end after their current reconcile."""
         self._is_closed = True
         self._delays.clear()
         for end in self._end_gauges:
@@ -120,14 +127,14 @@ class Queue(Generic[K]):
     def _take(self) -> K:
         key = self._lanes.pop()
         now = self._clock.now()
-        self._latency.observe(now - self._dirty.pop(key))
+        self._latency.observe(now - self._dirty.pop(key)[0])
         self._working[key] = now
         self._give_turn()
         return key
 
     async def _turn(self) -> None:
-        # There is one turn in a pass of the loop: work that never waits then holds up nobody, neither the watches nor
-        # a key that comes now and should go before a backlog.
+        # One key per iteration of the event loop: reconciles that never await then block neither the watches nor keys
+        # of other groups that arrive meanwhile and should go before a backlog.
         loop = asyncio.get_running_loop()
         getter = loop.create_future()
         self._getters.append(getter)
@@ -136,7 +143,7 @@ class Queue(Generic[K]):
             await getter
             self._is_turn_given = False
         except asyncio.CancelledError:
-            if not getter.cancelled():  # it was our turn, and is another's now
+            if not getter.cancelled():  # this getter had its turn; the next one gets it
                 self._is_turn_given = False
                 self._give_turn()
             raise

@@ -1,6 +1,6 @@
-"""The cache of one resource in one cluster: a table that follows a watch and the answers to our own writes.
+"""The cache of one resource in one cluster: a table that is updated by a watch and by the answers to our own writes.
 
-It never steps back, brings back nothing that was deleted, and says when it does not know. Watching is the informer's.
+It never returns to an older state and never restores a deleted object. Running the watch is left to the informer.
 """
 
 from collections.abc import Callable
@@ -11,9 +11,9 @@ from hansa.runtime import clock, metrics
 
 
 class Store(table.Table):
-    """A table of what one API server has. An object that is not in it is absent only if `knowledge.is_known`.
+    """A table of objects of one API server. A missing object is absent in the cluster only if `freshness.is_known`.
 
-    `patience` is how many seconds a silent watch is believed; `matches` tells which objects belong here.
+    The cache stays known for `patience` seconds while its watch is interrupted; `matches` is the filter of the scope.
     """
 
     def __init__(
@@ -28,7 +28,7 @@ class Store(table.Table):
         matches: Callable[[objects.Object], bool] = lambda _: True,
     ) -> None:
         super().__init__(name, cluster=cluster, resource=resource, metrics=metrics)
-        self.knowledge = freshness.Freshness(name, clock=clock, patience=patience)
+        self.freshness = freshness.Freshness(name, clock=clock, patience=patience)
         self._matches = matches
         self._history = versions.History()
         self._listing: dict[objects.NamespacedName, objects.Object] | None = None
@@ -44,28 +44,28 @@ class Store(table.Table):
         self._lists = metrics.counter("hansa_watch_lists_total", "Full lists, the first one included.", labels=labels)
         self._end_gauges = (
             objects_.read(lambda: {(cluster, resource): len(self)}),
-            fresh.read(lambda: {(cluster, resource): self.knowledge.is_known}),
+            fresh.read(lambda: {(cluster, resource): self.freshness.is_known}),
         )
 
     def observe(self, obj: objects.Object) -> None:
-        """Read our own writes: take the server's answer, if it is newer than what we know."""
+        """Read our own writes: apply the server's answer to a write, if it is newer than the cached object."""
         old = self.get(obj.key)
         if not self._history.is_ahead(obj) or (old and not versions.is_newer(obj, old)):
             return
         if self._matches(obj):
             self.put(obj.key, obj)
         elif old and old.uid == obj.uid:
-            self._history.leave(obj.uid, versions.number(obj.version))
+            self._history.mark_gone(obj.uid, versions.number(obj.version))
             self.put(obj.key, None)
 
     def observe_gone(self, key: objects.NamespacedName, uid: str) -> None:
-        """The server told us that this object is gone for good."""
+        """Apply the server's answer that this object no longer exists."""
         if (old := self.get(key)) and old.uid == uid:
-            self._history.leave(uid)
+            self._history.mark_gone(uid)
             self.put(key, None)
 
     def apply(self, change: watching.Change) -> None:
-        """Take what the watch tells."""
+        """Apply an event of the watch."""
         match change:
             case watching.Added(obj) | watching.Modified(obj):
                 self._present(obj)
@@ -78,17 +78,17 @@ class Store(table.Table):
                 self._lists.labels(self.cluster, self.resource).inc()
             case watching.Synced(version):
                 self._replace(version)
-                self.knowledge.complete()
+                self.freshness.synced()
             case watching.Interrupted(error):
-                self.knowledge.interrupt(str(error), is_forbidden=isinstance(error, errors.Forbidden))
+                self.freshness.interrupt(str(error), is_forbidden=isinstance(error, errors.Forbidden))
                 self._interruptions.labels(self.cluster, self.resource).inc()
                 return
-        if self.knowledge.trouble and self._listing is None:
-            self.knowledge.resume()
+        if self.freshness.error and self._listing is None:
+            self.freshness.resume()
 
     def close(self) -> None:
-        """Nobody reads it any more."""
-        self.knowledge.close()
+        """End the timers and gauges; the store is not used any more."""
+        self.freshness.close()
         for end in self._end_gauges:
             end()
 
@@ -98,7 +98,9 @@ class Store(table.Table):
             return
         self._history.reach(obj.version)
         old = self.get(obj.key)
-        if self._history.has_left(obj) or (old and (old.version == obj.version or versions.is_newer(old, obj))):
+        if self._history.is_before_deletion(obj) or (
+            old and (old.version == obj.version or versions.is_newer(old, obj))
+        ):
             return
         self.put(obj.key, obj)
 
@@ -109,19 +111,19 @@ class Store(table.Table):
         self._history.reach(obj.version)
         self._history.forget(obj.uid)
         old = self.get(obj.key)
-        # What we hold may be newer: the next object of that name, from the answer to its creation.
+        # The cached object may be newer: the next one of that name, from the answer to its creation.
         if old and not versions.is_newer(old, obj):
             self.put(obj.key, None)
 
     def _replace(self, version: str) -> None:
-        """Make the table equal to the full list, all at once: nobody sees half of it."""
+        """Make the table equal to the full list, without an await: readers never see a part of it."""
         listed, self._listing = self._listing or {}, None
-        is_step_back = self._history.restart(version, {obj.uid for obj in listed.values()})
+        is_rollback = self._history.restart(version, {obj.uid for obj in listed.values()})
         for key, old in self.snapshot().items():
-            if key not in listed and (is_step_back or not self._history.is_ahead(old)):
+            if key not in listed and (is_rollback or not self._history.is_ahead(old)):
                 self.put(key, None)
         for key, obj in listed.items():
             known = self.get(key)
-            is_kept = known and (known.version == obj.version or (versions.is_newer(known, obj) and not is_step_back))
-            if not is_kept and not self._history.has_left(obj):
+            is_kept = known and (known.version == obj.version or (versions.is_newer(known, obj) and not is_rollback))
+            if not is_kept and not self._history.is_before_deletion(obj):
                 self.put(key, obj)

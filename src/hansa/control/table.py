@@ -1,6 +1,6 @@
-"""Immutable objects by key, with indexes, and listeners who are told which keys to look at after a change.
+"""Immutable objects by key, with indexes, and listeners that get the keys to reconcile after each change.
 
-Listeners get keys, not events: they read the state when they come to it. Where objects come from is left to others.
+Listeners get keys, not events: they read the state when they reconcile. Filling the table is left to `store`.
 """
 
 import logging
@@ -74,20 +74,20 @@ class Table:
         return self._objects.values()
 
     def snapshot(self) -> Mapping[objects.NamespacedName, objects.Object]:
-        """All objects as they are now, whatever comes; the table is copied, the objects are not."""
+        """All objects as they are now, unaffected by later changes; the table is copied, the objects are not."""
         return MappingProxyType(dict(self._objects))
 
     def index(self, name: str, values_of: ValuesOf) -> None:
-        """Keep an index: `values_of` tells under which values an object is found. The same one twice is fine."""
+        """Add an index: `values_of` gives the values under which an object is found. Adding it again has no effect."""
         if (found := self._indexes.get(name)) is None:
             index = self._indexes[name] = Index(values_of)
             for key, obj in self._objects.items():
                 index.move(key, {}, self._values(values_of, obj))
         elif found.values_of != values_of:
-            raise errors.HansaError(f"{self.name} has another index {name}: give one of them another name")
+            raise errors.HansaError(f"{self.name} already has another index {name}; rename one of them")
 
     def find(self, index: str, value: Hashable) -> list[objects.Object]:
-        """The objects under a value of an index, in the order in which they came there."""
+        """The objects under a value of an index, in the order in which they were added."""
         return [self._objects[key] for key in self._indexes[index].keys.get(value, ())]
 
     def spread(self, index: str) -> int:
@@ -95,17 +95,17 @@ class Table:
         return len(self._indexes[index].keys)
 
     def listen(self, notify: Callable[[K], None], keys: Callable[[objects.Object], Iterable[K]]) -> Callable[[], None]:
-        """Tell `notify` which keys to look at: those that `keys` gives for an object before and after each change.
+        """Call `notify` with the keys that `keys` gives for an object before and after each change.
 
-        The keys of what is there come at once. The answer ends it.
+        It is called at once for existing objects. The returned function removes it.
         """
-        listener = (cast("Notify", notify), keys)  # it takes what `keys` gives
+        listener = (cast("Notify", notify), keys)  # `notify` accepts what `keys` gives
         for obj in list(self._objects.values()):
-            self._tell(*listener, None, obj)
+            self._notify(*listener, None, obj)
         return self._listeners.add(listener)
 
     def put(self, key: objects.NamespacedName, new: objects.Object | None) -> None:
-        """Replace an object, or take it away, and tell everybody."""
+        """Replace or remove an object, and notify the listeners."""
         old = self._objects.get(key)
         if new is None:
             self._objects.pop(key, None)
@@ -114,23 +114,23 @@ class Table:
         for index in self._indexes.values():
             index.move(key, self._values(index.values_of, old), self._values(index.values_of, new))
         for notify, keys in self._listeners:
-            self._tell(notify, keys, old, new)
+            self._notify(notify, keys, old, new)
 
-    def _tell(self, notify: Notify, keys: ValuesOf, old: objects.Object | None, new: objects.Object | None) -> None:
-        # One listener's bug, or an object that nobody thought of, must not end the watch of all the others.
+    def _notify(self, notify: Notify, keys: ValuesOf, old: objects.Object | None, new: objects.Object | None) -> None:
+        # A bug in one listener, or an unexpected object, must not end the watch of all others.
         for key in self._values(keys, old) | self._values(keys, new):
             try:
                 notify(key)
             except Exception:
-                self._blame()
+                self._count_failure()
 
     def _values(self, values_of: ValuesOf, obj: objects.Object | None) -> dict[Hashable, None]:
         try:
             return {} if obj is None else dict.fromkeys(values_of(obj))
         except Exception:
-            self._blame()
+            self._count_failure()
             return {}
 
-    def _blame(self) -> None:
+    def _count_failure(self) -> None:
         self._failures.labels(self.cluster, self.resource).inc()
-        log.exception("a listener or an index of a store failed", extra={"store": self.name})
+        log.exception("listener or index failed", extra={"cluster": self.cluster, "resource": self.resource})

@@ -1,6 +1,6 @@
-"""What is newer: resourceVersions as numbers (so they are since Kubernetes 1.35), and how far a watch has told.
+"""Compares resourceVersions, which are numbers since Kubernetes 1.35, and tracks the version that a watch has reached.
 
-With it an answer to a write and the watch, which race, lead to the same state, and no deletion is undone by older news.
+Used by `store`: answers to writes race with watch events; either order gives the same state, and deletions stay.
 """
 
 import math
@@ -19,36 +19,36 @@ def is_newer(one: objects.Object, other: objects.Object) -> bool:
 
 
 class History:
-    """How far the watch has told, and which objects left before it tells so."""
+    """The version that the watch has reached, and the objects that are gone although the watch has not reported it."""
 
     def __init__(self) -> None:
         self._reached: float = 0
-        self._left: dict[str, float] = {}  # by uid: up to which version it is known to be away
+        self._gone: dict[str, float] = {}  # by uid: the version up to which its states are outdated
 
     def reach(self, version: str) -> None:
-        """The watch has told everything up to this version."""
+        """The watch has delivered all events up to this version."""
         self._reached = max(self._reached, number(version))
 
     def is_ahead(self, obj: objects.Object) -> bool:
-        """Whether the watch has still to tell of this state; if not, the watch knows better."""
-        return number(obj.version) > self._reached and not self.has_left(obj)
+        """Whether this state is newer than what the watch has delivered; if not, the cache has a newer one."""
+        return number(obj.version) > self._reached and not self.is_before_deletion(obj)
 
-    def leave(self, uid: str, until: float = math.inf) -> None:
-        """The object is away: for good, or as of a version."""
-        self._left[uid] = until
+    def mark_gone(self, uid: str, until: float = math.inf) -> None:
+        """The object is gone for good, or left the scope of the cache with version `until`."""
+        self._gone[uid] = until
 
-    def has_left(self, obj: objects.Object) -> bool:
-        """Whether this state is from before the object left."""
-        return number(obj.version) <= self._left.get(obj.uid, -math.inf)
+    def is_before_deletion(self, obj: objects.Object) -> bool:
+        """Whether this state is older than the deletion of the object."""
+        return number(obj.version) <= self._gone.get(obj.uid, -math.inf)
 
     def forget(self, uid: str) -> None:
-        """The watch has told that the object is away."""
-        self._left.pop(uid, None)
+        """The watch has delivered the deletion of the object."""
+        self._gone.pop(uid, None)
 
     def restart(self, version: str, uids: set[str]) -> bool:
-        """A full list with these objects was told. Whether it is a step back: the server lost a part of its past."""
-        is_step_back = number(version) < self._reached
-        self._reached = 0 if is_step_back else self._reached
+        """A full list with these objects is complete. True if it is older than the watch: etcd was restored, say."""
+        is_rollback = number(version) < self._reached
+        self._reached = 0 if is_rollback else self._reached
         self.reach(version)
-        self._left = {} if is_step_back else {uid: until for uid, until in self._left.items() if uid in uids}
-        return is_step_back
+        self._gone = {} if is_rollback else {uid: until for uid, until in self._gone.items() if uid in uids}
+        return is_rollback

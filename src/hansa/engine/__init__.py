@@ -1,4 +1,4 @@
-"""The model with I/O around it: clusters that come and go, caches into pairs, plans into writes.
+"""The model with I/O around it: clusters that join and leave, caches into pairs, plans into writes.
 
-It knows no mode: what travels, where to and in which form is told by the mode's table.
+It is independent of modes: which objects are synced, where to and in which form is defined by the mode's table.
 """

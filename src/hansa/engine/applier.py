@@ -1,6 +1,6 @@
 """The only writer of synced objects: carries out plans, and puts the servers' answers into the caches.
 
-Refusals are returned as problems, one class per reaction of the syncer. What to report, and when to retry, is its part.
+Failed writes are returned as problems, one class per reaction of the syncer, which reports and retries them.
 """
 
 from collections.abc import Callable, Iterable
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from hansa.engine import fanout
 from hansa.engine.caches import ClusterCaches
-from hansa.engine.view.topics import Room
+from hansa.engine.view.topics import NamespaceQuota
 from hansa.engine.view.upper_view import UpperView
 from hansa.kube import errors, resources
 from hansa.kube.objects import Object
@@ -22,7 +22,7 @@ RECHECK = 0.1  # seconds in which a server frees what a deleted object held
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """An object that is not ours has the name."""
+    """The name is taken by an object without our stamp."""
 
     cluster: str
     message: str
@@ -30,16 +30,16 @@ class Foreign:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The server refused it: quota, admission, rights, or an invalid object. `room` is where quota may be short."""
+    """The server refused the write: quota, admission, permissions or an invalid object. `quota` may be the cause."""
 
     cluster: str
     message: str
-    room: Room
+    quota: NamespaceQuota
 
 
 @dataclass(frozen=True, slots=True)
-class Away:
-    """No answer: retry soon."""
+class RetryLater:
+    """The server did not answer or throttled the write: retry soon."""
 
     cluster: str
     message: str
@@ -48,19 +48,19 @@ class Away:
 
 @dataclass(frozen=True, slots=True)
 class Stale:
-    """The object changed in between: decide again."""
+    """The object changed after the snapshot: decide again."""
 
     cluster: str
     message: str
 
 
-Problem = Foreign | Refused | Away | Stale
+Problem = Foreign | Refused | RetryLater | Stale
 
 
 class Applier:
     """Writes to all clusters of a view.
 
-    `may_write` is asked before each write: of several processes only the leader writes. `ended` is called with the
+    `may_write` is checked before each write: of several processes only the leader writes. `ended` is called with the
     result of a write that took long. `replaced` is called with the key, the cluster and the server's message when a
     rule's fallback was written instead of what the server refused.
     """
@@ -85,27 +85,33 @@ class Applier:
         )
 
     async def apply(self, todo: plan.Plan, decided: Pair, view: UpperView) -> list[Problem]:
-        """Carry out a plan, in order in each cluster, concurrently in several. The answer is what went wrong."""
+        """Apply a plan, in order in each cluster, concurrently in several. Returns the problems."""
         found = [Foreign(one.cluster, one.message) for one in todo.actions if isinstance(one, plan.Conflict)]
         by_cluster: dict[str, list[plan.Write]] = {}
         for write in todo.writes:
             by_cluster.setdefault(write.cluster, []).append(write)
         key, sides = decided.key, {cluster: view.clusters.side(cluster) for cluster in by_cluster}
         if len(decided.lowers) > 1:  # a slow cluster must not delay others
-            work = {cluster: self._in(sides[cluster], writes, key, view) for cluster, writes in by_cluster.items()}
+            work = {
+                cluster: self._write_all(sides[cluster], writes, key, view) for cluster, writes in by_cluster.items()
+            }
             problems = await self._fanout.run(key, work, view.in_flight)
         else:
-            problems = [await self._in(sides[cluster], writes, key, view) for cluster, writes in by_cluster.items()]
+            problems = [
+                await self._write_all(sides[cluster], writes, key, view) for cluster, writes in by_cluster.items()
+            ]
         return [*found, *(one for one in problems if one is not None)]
 
     async def close(self) -> None:
         """Cancel writes in flight."""
         await self._fanout.close()
 
-    async def _in(self, side: ClusterCaches, writes: Iterable[plan.Write], key: Key, view: UpperView) -> Problem | None:
+    async def _write_all(
+        self, side: ClusterCaches, writes: Iterable[plan.Write], key: Key, view: UpperView
+    ) -> Problem | None:
         for write in writes:
             if not self._may_write():
-                return Away(write.cluster, "this process is no longer the leader")
+                return RetryLater(write.cluster, "this process is no longer the leader")
             answer = "ok"
             try:
                 async with side.cluster.writes.write():
@@ -129,7 +135,7 @@ class Applier:
             case plan.Bind():
                 return await self._bind(write, key.resource, side)
             case plan.SetFinalizers():
-                # With the version that was read: a finalizer that was added since must not be lost.
+                # With the version that was read, so that a finalizer that was added since is not lost.
                 patch = {"metadata": {"resourceVersion": write.obj.version, "finalizers": list(write.finalizers)}}
                 return await self._patch(plan.Patch(write.cluster, write.obj, patch, write.reason), key, side, view)
 
@@ -148,7 +154,7 @@ class Applier:
             origin = stamp.of(made)
             is_shared = view.mode.rules[resource].lifecycle.may_share(made.name)
             if not is_shared and (origin is None or origin.upper != view.clusters.upper_id):
-                return Foreign(write.cluster, f"{resource} {made.key} exists in {write.cluster} and is not ours")
+                return Foreign(write.cluster, plan.conflict_message(resource, made.key, write.cluster))
         store.observe(made)
         return None
 
@@ -178,17 +184,17 @@ class Applier:
         return None
 
     async def _send(self, write: plan.Create | plan.Patch, key: Key, side: ClusterCaches, view: UpperView) -> Object:
-        """Write it; what a server refuses twice is replaced by the rule's fallback, if there is one."""
+        """Send a write; if the server refuses it twice as invalid, the rule's fallback is written, if there is one."""
         messages: list[str] = []
         is_sure = False
         while True:
             try:
                 answer = await self._request(write, key.resource, side)
             except errors.Invalid as error:
-                other = _other(write, error, key, view)
+                other = _with_fallback(write, error, key, view)
                 if other is None:
                     raise
-                if not is_sure:  # an object that held it may just have been deleted
+                if not is_sure:  # the object that held the value may just have been deleted
                     await self._clock.sleep(RECHECK)
                     is_sure = True
                     continue
@@ -203,7 +209,7 @@ class Applier:
         obj, client = write.obj, side.cluster.client
         if isinstance(write, plan.Create):
             return await client.create(resource, obj, field_manager=self._field_manager)
-        # With the uid the patch is refused for another object of that name.
+        # With the uid, the server refuses the patch if another object has the name now.
         return await client.patch(
             resource,
             obj.name,
@@ -219,7 +225,7 @@ class Applier:
             left = await side.cluster.client.delete(
                 resource, obj.name, namespace=obj.namespace, uid=obj.uid, grace=write.grace
             )
-        except (errors.NotFound, errors.Conflict):  # a conflict: another uid has the name now
+        except (errors.NotFound, errors.Conflict):  # a conflict: an object with another uid has the name now
             left = None
         if left is None or _is_gone(left):
             store.observe_gone(obj.key, obj.uid)
@@ -247,14 +253,17 @@ class Applier:
         return None
 
 
-def _other(
+def _with_fallback(
     write: plan.Create | plan.Patch, error: errors.Invalid, key: Key, view: UpperView
 ) -> plan.Create | plan.Patch | None:
     """The write with the rule's fallback for the fields that a server refused, if there is one."""
     spec = write.obj.spec if isinstance(write, plan.Create) else write.patch.get("spec") or {}
-    refused, going = [cause.field for cause in error.causes], view.clusters.going(key.resource, write.cluster)
+    refused, deleting = (
+        [cause.field for cause in error.causes],
+        view.clusters.copies_to_delete(key.resource, write.cluster),
+    )
     fallback = view.mode.rules[key.resource].fallback
-    other = None if fallback is None else fallback(spec, refused, going)
+    other = None if fallback is None else fallback(spec, refused, deleting)
     if other is None:
         return None
     if isinstance(write, plan.Create):
@@ -263,7 +272,7 @@ def _other(
 
 
 def _is_gone(answer: Object) -> bool:
-    """Whether nothing is left of a deleted object, which answers show anyway. Namespaces: finalizers in the spec."""
+    """Whether a deleted object no longer exists, although it is in the answer. Namespaces: finalizers in the spec."""
     metadata = answer.metadata
     is_held = metadata.finalizers or (answer.kind == resources.NAMESPACES.kind and answer.spec.get("finalizers"))
     return not is_held and not metadata.deletion_grace_period_seconds
@@ -273,9 +282,9 @@ def _problem(error: errors.ApiError, write: plan.Write) -> Problem:
     cluster, message = write.cluster, str(error)
     match error:
         case errors.Throttled():
-            return Away(cluster, message, seconds=error.retry_after)
+            return RetryLater(cluster, message, seconds=error.retry_after)
         case errors.Unreachable() | errors.Unauthorized() | errors.BadCredentials():
-            return Away(cluster, message)
+            return RetryLater(cluster, message)
         case errors.Conflict() | errors.NotFound() | errors.Gone():
             return Stale(cluster, message)
-    return Refused(cluster, message, room=Room(cluster, write.obj.namespace))
+    return Refused(cluster, message, quota=NamespaceQuota(cluster, write.obj.namespace))

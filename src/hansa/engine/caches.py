@@ -1,7 +1,7 @@
-"""The caches of one cluster that decisions read, and whether they can be believed now.
+"""The caches of one cluster that decisions read, and whether the cluster is known now.
 
-A cluster that is unreachable, or a resource that is not listed, makes the whole cluster unknown: what a pod refers to
-must be known where the pod is. A resource that the credentials may not read makes only that resource unknown.
+An unreachable cluster, or a resource that is not listed, makes the whole cluster unknown: a pod's references must be
+known where the pod is. A resource that the credentials may not read makes only that resource unknown.
 """
 
 import contextlib
@@ -13,53 +13,53 @@ from hansa.engine.cluster import Cluster
 from hansa.kube.resource import Resource
 from hansa.runtime import listeners
 
-LIST_DEADLINE = 60.0  # seconds for which a list is waited for at a time
+LIST_DEADLINE = 60.0  # seconds of one wait for a list, which is repeated
 
 
 class ClusterCaches:
-    """The caches of one cluster. `trouble` is why nothing may be concluded from any of them, empty when it may."""
+    """The caches of one cluster. `unknown_reason` is why all of them are unknown, empty while they are known."""
 
     def __init__(self, cluster: Cluster, stores: Mapping[Resource, Cache]) -> None:
         self.cluster, self.stores = cluster, stores
         self._listeners: listeners.Listeners[Callable[[], None]] = listeners.Listeners()
-        self.trouble = self._trouble()
+        self.unknown_reason = self._unknown_reason()
         self._forbidden = self._forbidden_resources()
 
-    def trouble_of(self, resource: Resource) -> str:
-        """Why nothing may be concluded from the cache of a resource; empty when it may."""
-        return self.trouble or self._forbidden.get(resource, "")
+    def unknown_reason_of(self, resource: Resource) -> str:
+        """Why the cache of a resource is unknown; empty while it is known."""
+        return self.unknown_reason or self._forbidden.get(resource, "")
 
     async def listed(self, resources: Iterable[Resource]) -> None:
         """Wait for the first full list of each of these, however long it takes."""
         for resource in resources:
-            cache = self.stores[resource].knowledge
-            while not cache.is_complete:
+            cache = self.stores[resource].freshness
+            while not cache.has_synced:
                 with contextlib.suppress(freshness.Unlisted):
-                    await cache.wait_complete(LIST_DEADLINE)
+                    await cache.wait_synced(LIST_DEADLINE)
 
     def listen(self, notify: Callable[[], None]) -> Callable[[], None]:
-        """Call `notify` when any trouble begins or ends. The answer ends it."""
+        """Call `notify` when the cluster or a resource becomes known or unknown. The returned function removes it."""
         return self._listeners.add(notify)
 
     def refresh(self) -> None:
-        """Find out whether there is trouble now."""
-        before = bool(self.trouble), self._forbidden.keys()
-        self.trouble, self._forbidden = self._trouble(), self._forbidden_resources()
-        if before != (bool(self.trouble), self._forbidden.keys()):
+        """Compute again what is unknown, and notify listeners of a change."""
+        before = bool(self.unknown_reason), self._forbidden.keys()
+        self.unknown_reason, self._forbidden = self._unknown_reason(), self._forbidden_resources()
+        if before != (bool(self.unknown_reason), self._forbidden.keys()):
             for notify in self._listeners:
                 notify()
 
-    def _trouble(self) -> str:
-        if self.cluster.health.trouble:
-            return self.cluster.health.trouble
+    def _unknown_reason(self) -> str:
+        if self.cluster.health.error:
+            return self.cluster.health.error
         for resource, cache in self.stores.items():
-            if not cache.knowledge.is_known and not cache.knowledge.is_forbidden:
-                return f"{resource}: {cache.knowledge.trouble}"
+            if not cache.freshness.is_known and not cache.freshness.is_forbidden:
+                return f"{resource}: {cache.freshness.error}"
         return ""
 
     def _forbidden_resources(self) -> dict[Resource, str]:
-        caches = ((resource, cache.knowledge) for resource, cache in self.stores.items())
-        return {resource: known.trouble for resource, known in caches if known.is_forbidden and not known.is_known}
+        caches = ((resource, cache.freshness) for resource, cache in self.stores.items())
+        return {resource: known.error for resource, known in caches if known.is_forbidden and not known.is_known}
 
 
 @contextlib.asynccontextmanager
@@ -70,7 +70,7 @@ async def opened(cluster: Cluster, scopes: Iterable[informer.Scope]) -> AsyncIte
         side = ClusterCaches(cluster, stores)
         stack.callback(cluster.health.listen(side.refresh))
         for store in stores.values():
-            stack.callback(store.knowledge.listen(lambda _: side.refresh()))
+            stack.callback(store.freshness.listen(lambda _: side.refresh()))
         yield side
 
 

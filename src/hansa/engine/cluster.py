@@ -1,6 +1,6 @@
 """A cluster: its name in the registry, its client, its informers, its reachability, and an id that never changes.
 
-Whether it is an upper or a lower cluster, or both, is up to links.
+Whether it is an upper or a lower cluster, or both, is defined by routes.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from hansa.runtime import backoff, clock, metrics, tasks
 
 log = logging.getLogger(__name__)
 REQUEST_DEADLINE = 10.0  # seconds; for clients of clusters, so that an unresponsive one holds no worker for longer
-KNOWN_SILENCE = 120.0  # seconds for which the cache of a broken watch is believed; the probe notices sooner
+CACHE_PATIENCE = 120.0  # seconds for which a cache is known while its watch is interrupted; the probe is faster
 IDENTIFYING = backoff.Backoff(first=0.2, factor=2.0, most=5.0, jitter=0.2)
 
 
@@ -47,7 +47,7 @@ class Cluster:
             clock=clock,
             random=random,
             metrics=metrics,
-            patience=KNOWN_SILENCE,
+            patience=CACHE_PATIENCE,
             watch_patience=watch_patience,
         )
         self._clock, self._random = clock, random
@@ -72,7 +72,7 @@ class Cluster:
                     self._id = (await self.client.get(resources.NAMESPACES, "kube-system")).uid
                 except errors.ApiError as error:
                     failures += 1
-                    log.warning("cannot read the cluster id", extra={"cluster": self.name, "error": str(error)})
+                    log.warning("cluster id not read", extra={"cluster": self.name, "error": str(error)})
                     await self._clock.sleep(IDENTIFYING.delay(failures, self._random))
         return self._id
 

@@ -14,7 +14,7 @@ from hansa.runtime import tasks
 
 R = TypeVar("R")
 log = logging.getLogger(__name__)
-PATIENCE = 0.25  # seconds; an answer takes a few milliseconds
+PATIENCE = 0.25  # seconds; a write usually takes a few milliseconds
 
 
 class Fanout(Generic[R]):
@@ -51,7 +51,8 @@ class Fanout(Generic[R]):
         if task.cancelled():
             return
         if error := task.exception():
-            log.error("write failed unexpectedly, retrying", exc_info=error, extra={"key": where[0]})
+            extra = {"key": where[0], "cluster": where[1]}
+            log.error("write failed unexpectedly, retrying", exc_info=error, extra=extra)
             self._ended(where[0], None)
         else:
             self._ended(where[0], task.result())

@@ -30,7 +30,7 @@ class InflightWrites:
         """Write inside. Raises `Unreachable` when the cluster becomes unreachable meanwhile."""
         loop = asyncio.get_running_loop()
         try:
-            async with asyncio.timeout(0 if self._health.trouble else None) as scope:
+            async with asyncio.timeout(0 if self._health.error else None) as scope:
                 self._begun[scope] = loop.time()
                 if self._timer is None:
                     self._timer = loop.call_later(SLOW, self._watch)
@@ -46,7 +46,7 @@ class InflightWrites:
         except TimeoutError:
             if not scope.expired():
                 raise
-            raise errors.Unreachable(f"cancelled, because the cluster is unreachable: {self._health.trouble}") from None
+            raise errors.Unreachable(f"cancelled, because the cluster is unreachable: {self._health.error}") from None
         self._health.trust()
 
     def _watch(self) -> None:
@@ -63,6 +63,6 @@ class InflightWrites:
         self._timer = loop.call_at(due, self._watch)
 
     def _health_changed(self) -> None:
-        if self._health.trouble:
+        if self._health.error:
             for scope in self._begun:
                 scope.reschedule(0)

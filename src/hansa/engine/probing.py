@@ -1,6 +1,6 @@
 """Reachability of an API server: /readyz is requested every few seconds, with a short deadline.
 
-The watch of a dead server looks like one without events; the probe tells them apart. Reactions are left to others.
+The watch of an unreachable server looks like one without events, so caches and writes rely on this probe.
 """
 
 import asyncio
@@ -13,14 +13,14 @@ from hansa.runtime import clock, listeners
 
 log = logging.getLogger(__name__)
 PERIOD = 3.0  # seconds between probes …
-SECOND_PROBE = 0.5  # … and after a first failure, which can be an accident
+SECOND_PROBE = 0.5  # … and after a first failure, which may be transient
 DEADLINE = 3.0  # seconds for an answer: an API server under load is slow, but not that slow
 LATE = 0.5  # seconds beyond the deadline: then it is this process that is overloaded
 FAILURES = 2  # in a row, until a server that answered before counts as unreachable
 
 
 class ReachabilityProbe:
-    """The reachability of one API server; `trouble` is why it is unreachable, empty while it is reachable.
+    """The reachability of one API server; `error` is why it is unreachable, empty while it is reachable.
 
     `answered` is when the last answer came, or when probing began.
     """
@@ -29,32 +29,32 @@ class ReachabilityProbe:
         self._cluster, self._client, self._clock, self._period = cluster, client, clock, period
         self._listeners: listeners.Listeners[Callable[[], None]] = listeners.Listeners()
         self._failures = FAILURES - 1  # a server that never answered is unreachable at its first failure
-        self._is_suspected, self._hurry = False, asyncio.Event()
-        self.trouble = "no answer yet"
+        self._is_suspected, self._probe_now = False, asyncio.Event()
+        self.error = "no answer yet"
         self.answered = clock.now()
 
     @property
     def is_reachable(self) -> bool:
-        return not self.trouble
+        return not self.error
 
     def listen(self, notify: Callable[[], None]) -> Callable[[], None]:
-        """Call `notify` whenever `trouble` changes. The answer ends it."""
+        """Call `notify` whenever `error` changes. The returned function removes it."""
         return self._listeners.add(notify)
 
     async def run(self) -> None:
         """Probe until cancelled."""
         while True:
             await self.probe()
-            self._hurry.clear()
+            self._probe_now.clear()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(SECOND_PROBE if 0 < self._failures < FAILURES else self._period):
-                    await self._hurry.wait()
+                    await self._probe_now.wait()
 
     def suspect(self) -> None:
         """An answer is overdue: probe now. Until an answer comes, that counts as a first failure."""
         if not self._is_suspected:
             self._is_suspected = True
-            self._hurry.set()
+            self._probe_now.set()
 
     def trust(self) -> None:
         """An answer came."""
@@ -67,24 +67,24 @@ class ReachabilityProbe:
             await self._client.request("GET", "/readyz", doing="probe the server", deadline=DEADLINE)
         except errors.ApiError as error:
             if self._clock.now() - began > DEADLINE + LATE:
-                return  # we were late ourselves: that says nothing about the server
+                return  # this process was late itself, so the result means nothing
             self._failures += 1
             if self._failures + self._is_suspected >= FAILURES:
-                self._become(str(error))
+                self._set_error(str(error))
         else:
             self._failures = 0
             self.trust()
-            self._become("")
+            self._set_error("")
 
-    def _become(self, trouble: str) -> None:
-        if trouble == self.trouble:
+    def _set_error(self, error: str) -> None:
+        if error == self.error:
             return
-        if bool(trouble) != bool(self.trouble):
+        if bool(error) != bool(self.error):
             log.log(
-                logging.WARNING if trouble else logging.INFO,
-                "cluster unreachable" if trouble else "cluster reachable",
-                extra={"cluster": self._cluster, "error": trouble} if trouble else {"cluster": self._cluster},
+                logging.WARNING if error else logging.INFO,
+                "cluster unreachable" if error else "cluster reachable",
+                extra={"cluster": self._cluster, "error": error} if error else {"cluster": self._cluster},
             )
-        self.trouble = trouble
+        self.error = error
         for notify in self._listeners:
             notify()

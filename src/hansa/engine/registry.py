@@ -1,6 +1,6 @@
-"""Which clusters take part and how they are linked: both change at run time, and whoever cares is told.
+"""The registry of clusters and of the routes between them. Both change at run time, and listeners are notified.
 
-It holds what is wanted; watching, deciding and writing along the links is the syncer's.
+It holds the desired links; watching, deciding and writing along them is left to the syncer.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,10 +14,10 @@ from hansa.runtime import errors, listeners
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A link that is wanted: objects of the upper cluster may be in the lower one.
+    """A desired link: objects of the upper cluster may be placed in the lower one.
 
-    `nodes` are the virtual nodes of the upper cluster that stand for the lower one. Of keys that wait, a route of
-    weight 2 has twice as many looked at as one of weight 1.
+    `nodes` are the virtual nodes of the upper cluster that represent the lower one. While keys wait, twice as many keys
+    are reconciled for a route of weight 2 as for one of weight 1.
     """
 
     upper: str
@@ -31,23 +31,23 @@ class Route:
 
 
 class Routes(Protocol):
-    """What of a registry is followed."""
+    """The interface of a registry that the syncer follows."""
 
     @property
     def clusters(self) -> Mapping[str, Cluster]:
-        """All that take part."""
+        """All clusters by name."""
 
     def uppers(self) -> list[str]:
-        """The clusters from which routes begin."""
+        """The clusters that are the upper end of a route."""
 
     def routes(self, upper: str) -> list[Route]:
         """The routes from one upper cluster."""
 
     def listen(self, notify: Callable[[], None]) -> Callable[[], None]:
-        """Tell `notify` after every change. The answer ends it."""
+        """Call `notify` after every change. The returned function removes it."""
 
 
-class Registry:
+class ClusterRegistry:
     """The clusters by name, and the routes between them."""
 
     def __init__(self) -> None:
@@ -57,41 +57,41 @@ class Registry:
 
     @property
     def clusters(self) -> Mapping[str, Cluster]:
-        """All that take part."""
+        """All clusters by name."""
         return MappingProxyType(self._clusters)
 
     def join(self, cluster: Cluster) -> None:
-        """A cluster takes part from now on."""
+        """Add a cluster."""
         if cluster.name in self._clusters:
-            raise errors.HansaError(f"there is a cluster {cluster.name} already: give one of them another name")
+            raise errors.HansaError(f"cluster {cluster.name} exists already; rename one of them")
         self._clusters[cluster.name] = cluster
-        self._tell()
+        self._notify()
 
     async def leave(self, name: str) -> None:
-        """A cluster takes part no longer, nor do its routes. What we made there stays."""
+        """Remove a cluster and its routes. Objects in it stay."""
         self._routes.pop(name, None)
         for upper in tuple(self._routes):
             self._drop(upper, name)
         cluster = self._clusters.pop(name, None)
-        self._tell()
+        self._notify()
         if cluster is not None:
             await cluster.close()
 
     def link(self, route: Route) -> None:
-        """Let objects travel along a route; the same two clusters again replace its settings."""
+        """Add a route; one between the same two clusters is replaced."""
         for name in (route.upper, route.lower):
             if name not in self._clusters:
-                raise errors.HansaError(f"cannot link {route}: there is no cluster {name}")
+                raise errors.HansaError(f"cannot link {route}: cluster {name} does not exist")
         self._routes.setdefault(route.upper, {})[route.lower] = route
-        self._tell()
+        self._notify()
 
     def unlink(self, upper: str, lower: str) -> None:
-        """End a route. What travelled stays where it is."""
+        """Remove a route. Copies in the lower cluster stay."""
         if self._drop(upper, lower):
-            self._tell()
+            self._notify()
 
     def uppers(self) -> list[str]:
-        """The clusters from which routes begin."""
+        """The clusters that are the upper end of a route."""
         return list(self._routes)
 
     def routes(self, upper: str) -> list[Route]:
@@ -99,12 +99,12 @@ class Registry:
         return list(self._routes.get(upper, {}).values())
 
     def listen(self, notify: Callable[[], None]) -> Callable[[], None]:
-        """Tell `notify` after every change. The answer ends it."""
+        """Call `notify` after every change. The returned function removes it."""
         return self._listeners.add(notify)
 
-    def turned(self) -> Routes:
-        """The same with the roles turned round: for what has its original below and its copy above."""
-        return _Turned(self)
+    def reversed_routes(self) -> Routes:
+        """The same routes with the roles swapped: for objects whose original is in the lower cluster."""
+        return _ReversedRoutes(self)
 
     def all_routes(self) -> list[Route]:
         """The routes from all upper clusters."""
@@ -117,14 +117,14 @@ class Registry:
             del self._routes[upper]
         return is_dropped
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         for notify in self._listeners:
             notify()
 
 
 @dataclass(frozen=True, slots=True)
-class _Turned:
-    registry: Registry
+class _ReversedRoutes:
+    registry: ClusterRegistry
 
     @property
     def clusters(self) -> Mapping[str, Cluster]:

@@ -29,7 +29,7 @@ class SharedLower:
         return self.side.cluster.name
 
     def topics(self, resource: Resource, obj: Object) -> tuple[Key | LowerName]:
-        """What a change of an object here concerns: an upper object of a linked cluster, or only its own name."""
+        """The topic of a change of an object: the upper object of a linked cluster, or only its own name."""
         view = self.views.get(obj.labels.get(keys.UPPER, ""))
         if view is None:
             return (LowerName(self.name, resource, obj.key),)

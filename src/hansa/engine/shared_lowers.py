@@ -12,7 +12,7 @@ from hansa.engine.cluster import Cluster
 from hansa.engine.events import watch
 from hansa.engine.shared_lower import SharedLower
 from hansa.engine.view.clusters import BY_UPPER, by_upper
-from hansa.engine.view.topics import LowerName, Room
+from hansa.engine.view.topics import LowerName, NamespaceQuota
 from hansa.engine.wakeups import Wakeups
 from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
@@ -28,7 +28,7 @@ FEW = 4  # keys that one change of a quota requeues; each that succeeds requeues
 class SharedLowers:
     """Calls `changed` for changes of lower objects, and `on_event` for lower Events about copies.
 
-    Of the resources in `whole` all lower objects are watched, not only copies.
+    Of the resources in `watch_all` all lower objects are watched, not only copies.
     """
 
     def __init__(
@@ -37,14 +37,14 @@ class SharedLowers:
         changed: Callable[[Key | LowerName], None],
         on_event: Callable[[watch.LowerEvent], None],
         *,
-        whole: Iterable[Resource],
-        waiting: Wakeups,
+        watch_all: Iterable[Resource],
+        wakeups: Wakeups,
         clock: clock.Clock,
         random: randomness.Random,
         metrics: metrics.Registry,
     ) -> None:
-        self._mode, self._changed, self._on_event, self._waiting = mode, changed, on_event, waiting
-        self._whole = frozenset(whole) | {r.resource for r in mode.rules.values() if r.lifecycle.shares_name}
+        self._mode, self._changed, self._on_event, self._wakeups = mode, changed, on_event, wakeups
+        self._watch_all = frozenset(watch_all) | {r.resource for r in mode.rules.values() if r.lifecycle.shares_name}
         self._clock, self._random, self._metrics = clock, random, metrics
         self._open: dict[tuple[Cluster, str], _Open] = {}
 
@@ -70,17 +70,17 @@ class SharedLowers:
     @contextlib.asynccontextmanager
     async def _opened(self, cluster: Cluster, selector: str) -> AsyncIterator[SharedLower]:
         resources = [rule.resource for rule in self._mode.rules.values() if rule.is_synced]
-        scopes = [informer.Scope(r, labels="" if r in self._whole else selector) for r in resources]
+        scopes = [informer.Scope(r, labels="" if r in self._watch_all else selector) for r in resources]
         async with contextlib.AsyncExitStack() as stack:
             lower = SharedLower(await stack.enter_async_context(caches.opened(cluster, scopes)))
-            stack.callback(lower.side.listen(functools.partial(self._waiting.notify, lower.name)))
+            stack.callback(lower.side.listen(functools.partial(self._wakeups.notify, lower.name)))
             for resource, cache in lower.side.stores.items():
                 cache.index(BY_UPPER, by_upper)
                 stack.callback(cache.listen(self._changed, functools.partial(lower.topics, resource)))
             if any(resource.namespaced for resource in resources):
                 quotas = await stack.enter_async_context(caches.cache(cluster, informer.Scope(QUOTAS)))
-                room = functools.partial(_room, lower.name)
-                stack.callback(quotas.listen(functools.partial(self._waiting.notify, at_most=FEW), room))
+                topic_of = functools.partial(_quota_topic, lower.name)
+                stack.callback(quotas.listen(functools.partial(self._wakeups.notify, at_most=FEW), topic_of))
             if self._mode.mirrors_events and any(rule.up_patches for rule in self._mode.rules.values()):
                 self._listen(lower, await stack.enter_async_context(self._supervisor()))
             yield lower
@@ -100,5 +100,5 @@ class _Open:
     readers: int = 0
 
 
-def _room(cluster: str, quota: Object) -> tuple[Room]:
-    return (Room(cluster, quota.namespace),)
+def _quota_topic(cluster: str, quota: Object) -> tuple[NamespaceQuota]:
+    return (NamespaceQuota(cluster, quota.namespace),)

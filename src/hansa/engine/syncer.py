@@ -1,6 +1,6 @@
 """The reconciler of all kinds: takes a snapshot of a key, decides, applies the plan, and reports what went wrong.
 
-Watches of both sides and the audit enqueue keys of upper objects. Which kinds are synced, and how, is the mode's part.
+Watches of both sides and the audit enqueue keys of upper objects. Which kinds are synced, and how, is left to the mode.
 """
 
 import random as randomness
@@ -11,7 +11,7 @@ from typing import NamedTuple
 from hansa.control import audit, controller, queue
 from hansa.engine import applier, shared_lowers, upper_views, wakeups
 from hansa.engine.registry import Routes
-from hansa.engine.view.topics import Room
+from hansa.engine.view.topics import NamespaceQuota
 from hansa.engine.view.upper_view import UpperView
 from hansa.kube import resources
 from hansa.kube.objects import NamespacedName, Object
@@ -23,10 +23,10 @@ from hansa.runtime import backoff, clock, errors, metrics, tasks
 
 RETRIES = backoff.Backoff(first=0.02, factor=4.0, most=60.0, jitter=0.2)
 RETRY = 1.0  # seconds until a write to a server that gave no answer is retried
-SEVERAL = "several"  # the lower cluster in the lane of keys that concern more than one
+SEVERAL = "several"  # the lower cluster in the group of keys that concern more than one
 
 
-class Lane(NamedTuple):
+class QueueGroup(NamedTuple):
     """A group of the fair queue: one upper and one lower cluster, in both directions."""
 
     upper: str
@@ -43,9 +43,9 @@ class Incomplete(errors.HansaError):
 class Syncer:
     """Syncs objects along all routes of the registry.
 
-    Of the resources in `whole`, all lower objects are watched, not only copies: other components need them anyway, and
-    a name that is taken is seen before a write. `period` is the audit's, in seconds. `may_write` is asked before each
-    write.
+    Of the resources in `watch_all`, all lower objects are watched, not only copies: other components need them anyway,
+    and a name that is taken is noticed before a write. `period` is the audit's, in seconds. `may_write` is checked
+    before each write.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Syncer:
         clock: clock.Clock,
         random: randomness.Random,
         metrics: metrics.Registry,
-        whole: Iterable[Resource] = (resources.PODS,),
+        watch_all: Iterable[Resource] = (resources.PODS,),
         workers: int = 256,
         width: int = 32,
         period: float = 60.0,
@@ -65,7 +65,7 @@ class Syncer:
         self._mode = mode
         self._queue: queue.Queue[Key] = queue.Queue(
             mode.name,
-            group=self._lane,
+            group=self._group_of,
             weight=self._weight,
             server=_shared,
             retries=RETRIES,
@@ -74,12 +74,12 @@ class Syncer:
             random=random,
             metrics=metrics,
         )
-        self._waiting = wakeups.Wakeups(self._wake)
+        self._wakeups = wakeups.Wakeups(self._queue.add)
         self._views = upper_views.UpperViews(
             mode,
             registry,
-            whole=whole,
-            waiting=self._waiting,
+            watch_all=watch_all,
+            wakeups=self._wakeups,
             is_busy=lambda: self._queue.is_busy,
             clock=clock,
             random=random,
@@ -93,7 +93,7 @@ class Syncer:
         )
         self._audit = audit.Audit(
             lambda: (key for view in self._views for key in view.clusters.all_keys()),
-            self._wake,
+            self._queue.add,
             period=period,
             clock=clock,
         )
@@ -123,29 +123,29 @@ class Syncer:
             self._report(view, key, todo)
             problems = await self._applied(todo, snapshot.pair, view)
         if problems:
-            view.wake_pending(key.resource)  # what should have used the room did not
+            view.wake_pending(key.resource)  # the place that was reserved for this object is free again
             await self._applied(plan.Plan(tuple(self._refusals(snapshot.pair, problems))), snapshot.pair, view)
             return self._outcome(key, problems)
-        self._notify_room(todo)
+        self._notify_quota(todo)
         return controller.Done()
 
     async def _applied(self, todo: plan.Plan, decided: Pair, view: UpperView) -> list[applier.Problem]:
-        """Apply a plan; messages of lower clusters come back in the words of the upper one."""
+        """Apply a plan; names of the lower cluster in messages are replaced by those of the upper one."""
         if not todo.actions:
             return []
         return [_translated(one, view) for one in await self._applier.apply(todo, decided, view)]
 
     def _report(self, view: UpperView, key: Key, todo: plan.Plan) -> None:
-        """Carry out the actions that write nothing: Events about refusals, and when to requeue the key."""
+        """Handle the actions that write no object: Events about refusals, and when to requeue the key."""
         for action in todo.actions:
             match action:
                 case plan.Refuse():
                     self._views.warn(key, "Refused", action.message)
                     name = NamespacedName(key.namespace, key.name)
                     for ref in view.placements.references.names(key.resource, name):
-                        self._waiting.put(key, until=view.clusters.key(ref))  # which may be why it is refused
+                        self._wakeups.put(key, until=view.clusters.key(ref))  # which may be why it is refused
                 case plan.Wait(until=Key() as until):
-                    self._waiting.put(key, until=until)
+                    self._wakeups.put(key, until=until)
                 case plan.Wait(seconds=seconds) if seconds:
                     self._queue.add_after(key, seconds)
 
@@ -163,23 +163,23 @@ class Syncer:
                     self._views.warn(key, "NameTaken", problem.message)
                 case applier.Refused():
                     self._views.warn(key, "Refused", problem.message)
-                    self._waiting.put(key, until=problem.room)
-        if any(not isinstance(problem, applier.Away) for problem in problems):
+                    self._wakeups.put(key, until=problem.quota)
+        if any(not isinstance(problem, applier.RetryLater) for problem in problems):
             raise Incomplete("; ".join(problem.message for problem in problems))
-        return controller.After(max(RETRY, *(p.seconds for p in problems if isinstance(p, applier.Away))))
+        return controller.After(max(RETRY, *(p.seconds for p in problems if isinstance(p, applier.RetryLater))))
 
     def _ended(self, key: Key, problem: applier.Problem | None) -> None:
         """A write in the background has ended: reconcile its key again."""
-        if isinstance(problem, applier.Away):
+        if isinstance(problem, applier.RetryLater):
             self._queue.add_after(key, max(RETRY, problem.seconds))
         else:
-            self._wake(key)
+            self._queue.add(key)
 
-    def _notify_room(self, todo: plan.Plan) -> None:
+    def _notify_quota(self, todo: plan.Plan) -> None:
         """Requeue keys that were refused in a namespace where an object was accepted now."""
         for made in todo.actions:
             if isinstance(made, plan.Create):
-                self._waiting.notify(Room(made.cluster, made.obj.namespace), at_most=shared_lowers.FEW)
+                self._wakeups.notify(NamespaceQuota(made.cluster, made.obj.namespace), at_most=shared_lowers.FEW)
 
     def _replaced(self, key: Key, cluster: str, message: str) -> None:
         """Report that a fallback was written instead of what a server refused."""
@@ -188,22 +188,21 @@ class Syncer:
         shown = message if link is None else self._mode.upper_message(message, link)
         self._views.warn(key, "Taken", f"another value is used, because the requested one was refused: {shown}")
 
-    def _wake(self, key: Key) -> None:
-        """Enqueue a key, unless it concerns no lower cluster: most objects of a large cluster are not synced."""
+    def _group_of(self, key: Key) -> QueueGroup | None:
+        """None for a key that concerns no lower cluster: most objects of a large cluster are not synced."""
         view = self._views.get(key.cluster)
-        if view is not None and (view.clusters.upper.trouble or view.placements.concerned(key)):
-            self._queue.add(key)
+        if view is None:
+            return None
+        concerned = view.placements.concerned(key)
+        if not concerned and not view.clusters.upper.unknown_reason:
+            return None
+        return QueueGroup(key.cluster, concerned[0] if len(concerned) == 1 else SEVERAL)
 
-    def _lane(self, key: Key) -> Lane:
-        view = self._views.get(key.cluster)
-        concerned = view.placements.concerned(key) if view else ()
-        return Lane(key.cluster, concerned[0] if len(concerned) == 1 else SEVERAL)
-
-    def _weight(self, lane: Hashable) -> float:
+    def _weight(self, group: Hashable) -> float:
         """The weight of the route; keys that concern several routes have the largest."""
-        if not isinstance(lane, Lane) or (view := self._views.get(lane.upper)) is None:
+        if not isinstance(group, QueueGroup) or (view := self._views.get(group.upper)) is None:
             return 1.0
-        if (route := view.clusters.routes.get(lane.lower)) is not None:
+        if (route := view.clusters.routes.get(group.lower)) is not None:
             return route.weight
         return max((route.weight for route in view.clusters.routes.values()), default=1.0)
 
@@ -213,6 +212,6 @@ def _translated(problem: applier.Problem, view: UpperView) -> applier.Problem:
     return problem if link is None else replace(problem, message=view.mode.upper_message(problem.message, link))
 
 
-def _shared(lane: Hashable) -> str:
-    """The cluster that the lanes of several upper clusters have in common."""
-    return lane.lower if isinstance(lane, Lane) else SEVERAL
+def _shared(group: Hashable) -> str:
+    """The lower cluster of a group, which the groups of several upper clusters may share."""
+    return group.lower if isinstance(group, QueueGroup) else SEVERAL

@@ -17,10 +17,11 @@ async def maintain(
     registry: Routes,
     *,
     supervisor: tasks.Supervisor,
+    field: str = "cluster",
 ) -> None:
     """Run one task for each item, by name, and compare again whenever the registry changes, until cancelled.
 
-    The task of an item that changed is cancelled and started again.
+    The task of an item that changed is cancelled and started again. `field` is the log field with the item's name.
     """
     running: dict[str, tuple[T, asyncio.Task[None]]] = {}
     changed = asyncio.Event()
@@ -33,7 +34,7 @@ async def maintain(
             await tasks.cancel(*(running.pop(name)[1] for name in leaving))
             for name, one in now.items():
                 if name not in running:
-                    running[name] = one, supervisor.start(task, _begin(run, one), item=name)
+                    running[name] = one, supervisor.start(task, _begin(run, one), **{field: name})
             await changed.wait()
     finally:
         end()

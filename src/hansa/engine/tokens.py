@@ -20,7 +20,7 @@ from hansa.model.translation.common import names
 from hansa.runtime import clock, metrics
 
 RENEWAL = 0.8  # of a token's lifetime, as kubelets do
-RETRY = 1.0  # seconds until an unreachable upper cluster is tried again
+RETRY = 1.0  # seconds until a key is requeued while the upper cluster is unknown
 WORKERS = 4
 
 
@@ -54,7 +54,7 @@ class Tokens:
         )
 
     async def run(self) -> None:
-        """Keep tokens fresh until cancelled."""
+        """Issue and refresh tokens until cancelled."""
         await self._controller.run()
 
     def close(self) -> None:
@@ -107,7 +107,7 @@ class Tokens:
         copies = self._copies(name)
         if copies is None:
             return controller.Done()  # requeued when such a cluster becomes known
-        if self._upper.trouble:
+        if self._upper.unknown_reason:
             return controller.After(RETRY)
         account = self._upper.stores[resources.SERVICE_ACCOUNTS].get(_account(token))
         if account is None:

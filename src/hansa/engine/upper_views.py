@@ -1,4 +1,4 @@
-"""The upper clusters in use, as the registry says: their caches are opened and closed as clusters join and leave."""
+"""The views of all upper clusters of the registry: their caches are opened and closed as clusters join and leave."""
 
 import asyncio
 import contextlib
@@ -22,7 +22,7 @@ from hansa.runtime import clock, metrics, tasks
 
 
 class UpperViews:
-    """The views of all upper clusters. Changes requeue keys through `waiting`; `whole` as in `SharedLowers`.
+    """The views of all upper clusters. Changes requeue keys through `wakeups`; `watch_all` as in `SharedLowers`.
 
     While `is_busy`, Normal events are throttled.
     """
@@ -32,14 +32,14 @@ class UpperViews:
         mode: Mode,
         registry: Routes,
         *,
-        whole: Iterable[Resource],
-        waiting: wakeups.Wakeups,
+        watch_all: Iterable[Resource],
+        wakeups: wakeups.Wakeups,
         is_busy: Callable[[], bool],
         clock: clock.Clock,
         random: randomness.Random,
         metrics: metrics.Registry,
     ) -> None:
-        self._mode, self._registry, self._waiting = mode, registry, waiting
+        self._mode, self._registry, self._wakeups = mode, registry, wakeups
         self._clock, self._random, self._metrics = clock, random, metrics
         self._views: dict[str, UpperView] = {}
         self._recorders: dict[str, event_recorder.Recorder] = {}
@@ -49,8 +49,8 @@ class UpperViews:
             mode,
             self._changed,
             self._mirror,
-            whole=whole,
-            waiting=waiting,
+            watch_all=watch_all,
+            wakeups=wakeups,
             clock=clock,
             random=random,
             metrics=metrics,
@@ -68,9 +68,14 @@ class UpperViews:
         view, recorder = self._views.get(key.cluster), self._recorders.get(key.cluster)
         if view is None or recorder is None:
             return
-        for one in (key, *self._waiting.keys(key)):
+        for one in (key, *self._wakeups.keys(key)):
             if (upper := view.clusters.get(one)) is not None:
-                recorder.record(event_recorder.Subject.of(upper), reason, message, kind=event_recorder.Kind.WARNING)
+                recorder.record(
+                    event_recorder.InvolvedObject.of(upper),
+                    reason,
+                    message,
+                    event_type=event_recorder.EventType.WARNING,
+                )
 
     async def run(self) -> None:
         """Follow the registry until cancelled."""
@@ -90,7 +95,7 @@ class UpperViews:
         async with contextlib.AsyncExitStack() as stack:
             upper = await stack.enter_async_context(caches.opened(cluster, scopes))
             supervisor = await stack.enter_async_context(self._supervised())
-            view = UpperView(upper, upper_id, self._mode, waiting=self._waiting, clock=self._clock)
+            view = UpperView(upper, upper_id, self._mode, wakeups=self._wakeups, clock=self._clock)
             if self._mode.mints_tokens:
                 minted = stack.enter_context(contextlib.closing(self._tokens(view)))
                 view.placements.tokens = minted
@@ -102,6 +107,7 @@ class UpperViews:
                     functools.partial(self._follow_lower, view),
                     self._registry,
                     supervisor=supervisor,
+                    field="route",
                 )
 
     def _tokens(self, view: UpperView) -> tokens.Tokens:
@@ -131,11 +137,11 @@ class UpperViews:
         with contextlib.ExitStack() as stack:
             self._views[view.name], self._recorders[view.name] = view, recorder
             self._mirrors[upper_id] = mirrored
-            stack.callback(self._waiting.forget, view.name)
+            stack.callback(self._wakeups.forget, view.name)
             stack.callback(self._views.pop, view.name)
             stack.callback(self._recorders.pop, view.name)
             stack.callback(self._mirrors.pop, upper_id)
-            stack.callback(upper.listen(functools.partial(self._waiting.notify, view.name)))
+            stack.callback(upper.listen(functools.partial(self._wakeups.notify, view.name)))
             for resource, store in upper.stores.items():
                 changed = functools.partial(self._upper_changed, view)
                 stack.callback(store.listen(changed, functools.partial(_ref, resource)))
@@ -159,12 +165,12 @@ class UpperViews:
 
     def _changed(self, topic: Key | LowerName) -> None:
         if isinstance(topic, Key) and (view := self._views.get(topic.cluster)) is not None:
-            if view.clusters.upper.trouble:  # as while it is being listed: a reconcile could conclude nothing
-                self._waiting.put(topic, until=view.name)
+            if view.clusters.upper.unknown_reason:  # such as during the first list: a reconcile could decide nothing
+                self._wakeups.put(topic, until=view.name)
             else:
-                self._waiting.wake(topic)
-            self._waiting.notify(NamespaceScope(topic.cluster, topic.resource, topic.namespace))
-        self._waiting.notify(topic)
+                self._wakeups.wake(topic)
+            self._wakeups.notify(NamespaceScope(topic.cluster, topic.resource, topic.namespace))
+        self._wakeups.notify(topic)
 
     @contextlib.asynccontextmanager
     async def _supervised(self) -> AsyncIterator[tasks.Supervisor]:

@@ -1,6 +1,7 @@
 """Keys that wait for a topic, such as an object, a cluster or quota: when it changes, they are requeued.
 
-Nothing depends on it: a key that still has to wait says so at its next reconcile, and the audit requeues all keys.
+Correctness does not depend on it: a key that still has to wait is added again by its next reconcile, and the audit
+requeues all keys.
 """
 
 import itertools
@@ -10,7 +11,7 @@ from hansa.model.pair import Key
 
 
 class Wakeups:
-    """The waiting keys by topic. A key that is requeued is forgotten."""
+    """The waiting keys by topic. A key is dropped when it is requeued."""
 
     def __init__(self, wake: Callable[[Key], None]) -> None:
         self.wake = wake
@@ -21,7 +22,7 @@ class Wakeups:
         self._keys.setdefault(until, {})[key] = None
 
     def forget(self, cluster: str) -> None:
-        """Forget all keys of an upper cluster that is gone."""
+        """Drop all keys of an upper cluster that is gone."""
         for topic, keys in tuple(self._keys.items()):
             for key in [key for key in keys if key.cluster == cluster]:
                 del keys[key]

@@ -1,6 +1,6 @@
 """Allocates what clusters must not share: a slot for the networks of each, and ports on loopback.
 
-Used by `up`. It only asks the kernel whether a port is free; callers hold the state's lock and save the record.
+Used by `up`. Its only I/O is to check whether a port is free; callers hold the state's lock and save the record.
 """
 
 from collections.abc import Collection, Sequence
@@ -46,9 +46,9 @@ def loopback_site(record: Record) -> Site:
 def check_change(former: Record | None, spec: ClusterSpec) -> None:
     """Refuse a change that needs a new cluster."""
     if former is not None and former.spec.is_networked != spec.is_networked:
-        made = "with" if former.spec.is_networked else "without"
+        created = "with" if former.spec.is_networked else "without"
         raise HansaError(
-            f"cluster {spec.name} was made {made} real nodes, which cannot be changed later;"
+            f"cluster {spec.name} was created {created} real nodes, which cannot be changed later;"
             f' run "hansa local down {spec.name}" first'
         )
 

@@ -1,4 +1,4 @@
-"""The domain, pure: what travels, where to, under which name, in which form, and what to do about a difference.
+"""The domain: which objects are synced, where to, under which name, how they are translated, and which writes result.
 
-Nothing here awaits, reads a clock or knows a server; the same inputs give the same plan.
+Pure: no I/O and no clock. The same pair always gives the same plan; the engine makes pairs and applies plans.
 """

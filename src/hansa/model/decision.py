@@ -8,7 +8,7 @@ from enum import Enum, auto
 
 from hansa.kube import resources
 from hansa.kube.objects import NamespacedName, Object
-from hansa.model import placement, stamp
+from hansa.model import placement, plan, stamp
 from hansa.model.mode import Mode, Rule
 from hansa.model.pair import Grade, Key, Link, Pair, Unknown
 from hansa.model.plan import Action, Bind, Conflict, Create, Delete, Patch, Plan, Reason, Refuse, SetFinalizers, Wait
@@ -21,12 +21,12 @@ def decide(pair: Pair, mode: Mode) -> Plan:
         return Plan()
     if isinstance(upper, Unknown):
         return Plan((Wait(f"{pair.key.cluster} is unknown: {upper.reason}"),))
-    if isinstance(pair.intents, Unknown) and upper is not None and not upper.is_leaving:
+    if isinstance(pair.intents, Unknown) and upper is not None and not upper.is_deleting:
         return Plan((Wait(f"its placement is unknown: {pair.intents.reason}"),))
     case = _Case(pair, mode, rule, upper)
     end = tuple(_end(case))
-    # An upper object that we begin to delete keeps its status: it is the reason, and must stand until then.
-    status = () if end and upper is not None and not upper.is_leaving else _status(case)
+    # An upper object that we begin to delete keeps its status, which shows the reason.
+    status = () if end and upper is not None and not upper.is_deleting else _status(case)
     return Plan((*_hold(case), *_lowers(case), *status, *end))
 
 
@@ -38,7 +38,7 @@ def refused(upper: Object, message: str, key: Key, mode: Mode) -> Iterator[Patch
 
 
 class _Ownership(Enum):
-    """Whose a lower object is."""
+    """The owner of a lower object, by its stamp."""
 
     UNKNOWN = auto()
     ABSENT = auto()
@@ -57,7 +57,7 @@ class _Case:
         self.pair, self.mode, self.rule, self.upper, self.lifecycle = pair, mode, rule, upper, rule.lifecycle
         self.is_finished = upper is not None and rule.lifecycle.is_finished(upper)
         self.placed: Mapping[str, Grade] = {} if isinstance(pair.intents, Unknown) else pair.intents
-        self.wanted = {} if upper is None or upper.is_leaving else _strongest(self.placed)
+        self.wanted = {} if upper is None or upper.is_deleting else _strongest(self.placed)
         self.owners = {c: _ownership(pair, c, upper) for c in sorted(pair.lowers.keys() | self.placed.keys())}
 
     @property
@@ -79,7 +79,7 @@ class _Case:
         return self.lifecycle.finalizer not in self.upper.metadata.finalizers
 
     def is_over(self, lower: Object) -> bool:
-        """The upper object was ended by someone else: its lower one must stop, and can't change its status."""
+        """The upper object was finished by another client: its lower one must stop, and can't change its status."""
         return self.is_finished and not self.lifecycle.is_finished(lower)
 
     def is_lost(self, upper: Object) -> bool:
@@ -109,7 +109,7 @@ def _lowers(case: _Case) -> Iterator[Action]:
             case _Ownership.ABSENT, _ if case.upper is not None and grade is not None:
                 yield from _absent(case, case.upper, cluster, grade)
             case _Ownership.FOREIGN, Object() if grade is not None and not case.lifecycle.may_share(lower.name):
-                yield Conflict(cluster, lower, f"{case.rule.resource} {lower.key} exists in {cluster} and is not ours")
+                yield Conflict(cluster, lower, plan.conflict_message(case.rule.resource, lower.key, cluster))
             case _Ownership.FORMER, Object():
                 yield from _delete(lower, cluster, Reason.FORMER, case.lifecycle.grace(None))
             case _Ownership.OURS, Object():
@@ -149,15 +149,15 @@ def _present(case: _Case, lower: Object, cluster: str, grade: Grade | None) -> I
     upper, lifecycle = case.upper, case.lifecycle
     if upper is None and cluster in case.pair.in_use:
         yield Wait(f"other objects in {cluster} still read it")
-    elif upper is not None and upper.is_leaving and _owes_result(case, upper, lower, cluster):
+    elif upper is not None and upper.is_deleting and _owes_result(case, upper, lower, cluster):
         yield Wait(f"its final status in {cluster} is synced first")
-    elif upper is not None and upper.is_leaving and lifecycle.deleted_last:
+    elif upper is not None and upper.is_deleting and lifecycle.deleted_last:
         yield Wait(f"it stays in {cluster} until the upper object is gone")
-    elif upper is None or upper.is_leaving or (grade is None and not _stays(case, cluster)):
+    elif upper is None or upper.is_deleting or (grade is None and not _stays(case, cluster)):
         yield from _delete(lower, cluster, Reason.NOT_PLACED, lifecycle.grace(upper))
     elif case.is_over(lower):
         yield from _delete(lower, cluster, Reason.FINISHED, lifecycle.grace(upper))
-    elif not lower.is_leaving and cluster not in case.pair.in_sync:
+    elif not lower.is_deleting and cluster not in case.pair.in_sync:
         yield from _update(case, upper, lower, cluster)
     if seconds := case.pair.retained.get(cluster):
         yield Wait(f"it is retained in {cluster}", seconds=seconds)
@@ -188,7 +188,7 @@ def _owes_result(case: _Case, upper: Object, lower: Object, cluster: str) -> boo
 def _delete(lower: Object, cluster: str, reason: Reason, grace: int | None) -> Iterator[Action]:
     """Delete a lower object once, and again only with a shorter grace period."""
     given = lower.metadata.deletion_grace_period_seconds
-    if not lower.is_leaving or (grace is not None and given is not None and grace < given):
+    if not lower.is_deleting or (grace is not None and given is not None and grace < given):
         yield Delete(cluster, lower, reason, grace)
 
 
@@ -208,7 +208,7 @@ def _status(case: _Case) -> Iterator[Action]:
 
 
 def _moved(case: _Case, upper: Object) -> Iterator[Action]:
-    """Report that nothing is left where the object was before, to those who can't see that cluster."""
+    """Record on the upper object that a former cluster has no copy left: the schedulers can't read that cluster."""
     if (on_moved := case.rule.on_moved) is None:
         return
     for cluster, grade in case.placed.items():
@@ -218,9 +218,9 @@ def _moved(case: _Case, upper: Object) -> Iterator[Action]:
 
 
 def _status_of(case: _Case, upper: Object, lower: Object, link: Link) -> Iterator[Action]:
-    """Sync one lower object up: first its node, because a pod without a node has no believable status."""
+    """Sync one lower object up: first its node, because an unbound pod can't have a status."""
     bound_node, up_patches = case.rule.bound_node, case.rule.up_patches
-    lower_node = "" if bound_node is None or upper.is_leaving else bound_node(lower)
+    lower_node = "" if bound_node is None or upper.is_deleting else bound_node(lower)
     if lower_node and not placement.node_of(upper):
         node = case.mode.upper_node(lower_node, link)
         if link.lookups.upper(resources.NODES, NamespacedName("", node)) is None:
@@ -238,14 +238,14 @@ def _end(case: _Case) -> Iterator[Action]:
     upper, owners = case.upper, case.owners.values()
     if upper is None or _Ownership.UNKNOWN in owners or _Ownership.OTHER_ROUTE in owners:
         return
-    if not upper.is_leaving and not case.is_finished and case.is_lost(upper):
+    if not upper.is_deleting and not case.is_finished and case.is_lost(upper):
         yield from _lost(case, upper)
-    if case.has_copies or isinstance(case.pair.intents, Unknown) or (case.wanted and not upper.is_leaving):
+    if case.has_copies or isinstance(case.pair.intents, Unknown) or (case.wanted and not upper.is_deleting):
         return
     # The finalizer goes first: its patch requires the version that was read.
     if case.lifecycle.finalizer in upper.metadata.finalizers:
         yield SetFinalizers(case.home, upper, case.lifecycle.other_finalizers(upper), Reason.RELEASED)
-    if upper.is_leaving and case.placed:
+    if upper.is_deleting and case.placed:
         yield from _complete_deletion(case, upper)
 
 
@@ -267,7 +267,7 @@ def _lost(case: _Case, upper: Object) -> Iterator[Action]:
         if case.owners[cluster] is not _Ownership.OURS or not isinstance(lower, Object):
             yield Delete(case.home, upper, Reason.LOST, grace=0)
             return
-        if lower.is_leaving and not case.lifecycle.is_finished(lower):
+        if lower.is_deleting and not case.lifecycle.is_finished(lower):
             yield Delete(case.home, upper, Reason.LOST, lower.metadata.deletion_grace_period_seconds)
             return
 

@@ -1,4 +1,4 @@
-"""What has to be written to make one value another: JSON merge patches (RFC 7386) of what differs, nothing else."""
+"""JSON merge patches (RFC 7386) between the current and the desired state of an object. Pure."""
 
 from collections.abc import Iterable, Mapping, Set
 from typing import Any
@@ -21,7 +21,7 @@ def merge_patch(have: Mapping[str, Any], want: Mapping[str, Any]) -> dict[str, A
 
 
 def metadata_patch(have: Object, want: Object) -> dict[str, Any]:
-    """The patch of labels and annotations. Keys that we never carried belong to somebody else and stay."""
+    """The patch of labels and annotations. Keys that were never synced down are kept."""
     labels, annotations = stamp.carried(have)
     metadata = {
         "labels": _table_patch(have.labels, want.labels, labels),

@@ -62,9 +62,11 @@ NO_LOOKUPS = Lookups()
 class Reads:
     """What a rule reads beside its pair: `objects` names it, of these `kinds`.
 
-    Of the kinds in `lists`, a reference without a name means all objects of a namespace.
+    Of the kinds in `lists`, a reference without a name means all objects of a namespace. Where the way up does not read
+    them, they are not looked up for a copy that is in sync.
     """
 
     kinds: frozenset[Resource]
     objects: Callable[[Object], Iterable[Reference]]
     lists: frozenset[Resource] = frozenset()
+    by_way_up: bool = False

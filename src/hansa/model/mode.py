@@ -1,4 +1,4 @@
-"""A mode: the table of policies that turns the engine into one system. It reads like the seed that it fulfils."""
+"""A mode: the table of policies, one rule per kind, by which the engine runs one of the systems in `modes/`."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -54,9 +54,9 @@ _METADATA_ONLY: Final = patches_of()
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One kind of object: where it is placed, what its copy looks like, what is synced later, what is synced up.
+    """One kind of object: where it is placed, how its copy is translated and updated, what is synced up.
 
-    An optional policy that is None is not there: without a placement the kind is only read.
+    Optional policies default to None. A kind without a placement is only read.
     """
 
     resource: Resource
@@ -72,8 +72,8 @@ class Rule:
     on_create: Callable[[Object], Object] | None = None
     # The part of the status that is synced down, read from both sides to see a difference.
     status_down: Callable[[Object], Mapping[str, Any] | None] | None = None
-    # The spec to ask for instead of one of which a server refused these fields, or None if there is no other. Copies
-    # that are about to be deleted hold what is free soon.
+    # The spec to request after a server refused these fields of another, or None if there is no alternative. The copies
+    # are those being deleted: they still hold values that are free soon.
     fallback: Fallback | None = None
 
     # The way up.
@@ -131,7 +131,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """All policies of one system, checked when it is made."""
+    """All policies of one system, validated on construction."""
 
     name: str
     rules: Mapping[Resource, Rule]
@@ -148,7 +148,7 @@ class Mode:
     creates_namespaces: bool = False
     # Lower Events about kinds with a way up are mirrored on the upper objects …
     mirrors_events: bool = True
-    # … with the messages of lower clusters in the words of the upper one.
+    # … with names of the lower cluster in messages replaced by those of the upper one.
     upper_message: Callable[[str, Link], str] = lambda message, _link: message
     # The upper node that represents a lower one, by name.
     upper_node: Callable[[str, Link], str] = lambda node, _link: node

@@ -105,4 +105,4 @@ def content(obj: Object) -> int:
     annotations = dict(obj.annotations)
     annotations.pop(keys.LOWER_UID, None)  # written together with the status
     described = tuple(obj.labels.items()), tuple(annotations.items())
-    return hash((obj.uid, obj.metadata.generation, obj.is_leaving, described, obj.raw("spec")))
+    return hash((obj.uid, obj.metadata.generation, obj.is_deleting, described, obj.raw("spec")))

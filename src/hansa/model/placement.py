@@ -116,7 +116,7 @@ def any_of(*policies: Placement) -> Placement:
 
 
 def if_stamped(upper_id: str, policy: Placement) -> Placement:
-    """As the policy says for objects that are stamped as copies of this upper cluster's, nowhere for others."""
+    """The policy, for objects that are stamped as copies of this upper cluster's; others are not placed."""
 
     def narrowed(obj: Object, key: Key, context: PlacementContext) -> Intents:
         return policy(obj, key, context) if obj.labels.get(keys.UPPER) == upper_id else {}
@@ -125,13 +125,13 @@ def if_stamped(upper_id: str, policy: Placement) -> Placement:
 
 
 def outside(is_left_out: Callable[[Key], bool], policy: Placement) -> Placement:
-    """As the policy says, but nowhere for keys that are left out.
+    """The policy, except for keys that are left out: these are not placed.
 
     An object that is being deleted stays placed: only we can complete the deletion of a pod on a virtual node.
     """
 
     def narrowed(upper: Object, key: Key, context: PlacementContext) -> Intents:
-        return {} if is_left_out(key) and not upper.is_leaving else policy(upper, key, context)
+        return {} if is_left_out(key) and not upper.is_deleting else policy(upper, key, context)
 
     return narrowed
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from hansa.kube.objects import Object
+from hansa.kube.objects import NamespacedName, Object
+from hansa.kube.resource import Resource
 from hansa.model.pair import Key
 
 
@@ -19,7 +20,7 @@ class Reason(StrEnum):
     NOT_PLACED = "not-placed"  # the object is no longer placed in this cluster, or is being deleted
     FINISHED = "finished"  # the upper object is finished
     FORMER = "former"  # a copy of a former object of the same name
-    LOST = "lost"  # the lower object was deleted by someone else
+    LOST = "lost"  # the lower object was deleted by another client
     RELEASED = "released"  # nothing of the object is left below
     HELD = "held"  # a finalizer must be there before the first copy
 
@@ -81,6 +82,11 @@ class Conflict:
     cluster: str
     obj: Object
     message: str
+
+
+def conflict_message(resource: Resource, name: NamespacedName, cluster: str) -> str:
+    """The message of the Event about a lower object that is not ours."""
+    return f"{resource} {name} already exists in {cluster} and is not managed by Hansa; delete or rename it"
 
 
 @dataclass(frozen=True, slots=True)

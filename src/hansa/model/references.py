@@ -1,6 +1,6 @@
-"""What a pod refers to by name: what must be there before it can run, wherever that is.
+"""The objects that a pod refers to by name, and the service account tokens that it mounts.
 
-Only the spec is read, and only these fields of it. A kind that pods learn to name gets a line in a struct here.
+Read from the pod's spec. A new kind of reference is a new field in one of the structs below.
 """
 
 from collections.abc import Iterator
@@ -14,46 +14,46 @@ from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
 
 DEFAULT_ACCOUNT = "default"
-DEFAULT_LIFETIME = 3600  # seconds, as the API fills it in
+DEFAULT_LIFETIME = 3600  # seconds, the default of the API
 
 
 class Missing(Enum):
-    """What becomes of an object that refers to one which is not there above."""
+    """What happens to an object when another one that it refers to does not exist in the upper cluster."""
 
-    NO_MATTER = auto()  # it goes down: whatever has that name there is meant
-    AWAITED = auto()  # it waits
-    KEPT_FREE = auto()  # it goes down, and so does something empty of that name: nobody else's must be found there
+    IGNORED = auto()  # it is synced: an object of that name in the lower cluster is used
+    REQUIRED = auto()  # it waits until the other one exists
+    PLACEHOLDER = auto()  # it is synced with an empty copy, so that an object of the lower cluster is not used instead
 
 
 class Reference(NamedTuple):
-    """An object in the pod's namespace that the pod names; one that is optional may be missing for ever."""
+    """An object that a pod refers to. An optional one need not exist."""
 
     resource: Resource
     namespace: str
     name: str
     is_optional: bool = False
-    is_for_pulling: bool = False  # no container reads it
-    missing: Missing = Missing.NO_MATTER
+    is_for_pulling: bool = False  # an imagePullSecret: no container reads it
+    missing: Missing = Missing.IGNORED
 
 
 class Token(NamedTuple):
-    """A token that a pod mounts. Pods of one service account that ask for the same can share one."""
+    """A token that a pod mounts. Pods share one if service account, audience and lifetime are the same."""
 
     namespace: str
     service_account: str
-    audience: str = ""  # empty: the API server itself
+    audience: str = ""  # empty: the API server
     seconds: int = DEFAULT_LIFETIME
 
 
 class References(NamedTuple):
-    """All that one pod names. Each object once: what is needed in one place is not optional in another."""
+    """All references of one pod. Each object is listed once, as optional only if every reference to it is."""
 
     objects: tuple[Reference, ...] = ()
     tokens: tuple[Token, ...] = ()
 
 
 def of_pod(pod: Object) -> References:
-    """All that this pod names."""
+    """All references of a pod."""
     spec = pod.decode("spec", _Spec)
     account = spec.service_account_name or DEFAULT_ACCOUNT
     found: dict[tuple[Resource, str], bool] = {(resources.SERVICE_ACCOUNTS, account): False}
@@ -63,19 +63,19 @@ def of_pod(pod: Object) -> References:
     objects = [Reference(resource, pod.namespace, name, optional) for (resource, name), optional in found.items()]
     for name in dict.fromkeys(one.name for one in spec.image_pull_secrets or ()):
         if name and (resources.SECRETS, name) not in found:
-            # One that is missing is passed over by the kubelet: the image may be public.
+            # The kubelet skips a missing one: the image may be public.
             objects.append(Reference(resources.SECRETS, pod.namespace, name, is_optional=True, is_for_pulling=True))
     tokens = (Token(pod.namespace, account, one.audience, one.expiration_seconds) for one in _tokens(spec))
     return References(tuple(objects), tuple(dict.fromkeys(tokens)))
 
 
 def objects_of_pod(pod: Object) -> tuple[Reference, ...]:
-    """The objects that this pod names."""
+    """The objects that a pod refers to."""
     return of_pod(pod).objects
 
 
 def of_added_containers(pod: Object) -> Iterator[Reference]:
-    """What containers name that were added to a pod after it was made."""
+    """The objects that ephemeral containers refer to: these are added after the pod's creation."""
     for container in pod.decode("spec", _Spec).ephemeral_containers or ():
         for resource, name, is_optional in _in_container(container):
             if name:
@@ -83,12 +83,12 @@ def of_added_containers(pod: Object) -> Iterator[Reference]:
 
 
 def ephemeral_claim(pod: str, volume: str) -> str:
-    """The name of the claim that a pod's ephemeral volume is made of."""
+    """The name of the claim that is created for a pod's ephemeral volume."""
     return f"{pod}-{volume}"
 
 
 class _Struct(msgspec.Struct, gc=False, rename="camel"):
-    """A part of the API's form; null is the same as absent."""
+    """A part of a pod's spec; null means absent."""
 
 
 class _Named(_Struct):

@@ -1,4 +1,4 @@
-"""What RoleBindings name: to whom they grant, and what."""
+"""The service accounts and the Role that a RoleBinding refers to."""
 
 from collections.abc import Iterator
 
@@ -8,14 +8,14 @@ from hansa.model.references import Reference
 
 
 def accounts(binding: Object) -> Iterator[Reference]:
-    """The service accounts of its own namespace that a RoleBinding is for."""
+    """The service accounts among its subjects that are in its own namespace."""
     for subject in binding.get("subjects") or ():
         if subject.get("kind") == "ServiceAccount" and subject.get("namespace", binding.namespace) == binding.namespace:
             yield Reference(resources.SERVICE_ACCOUNTS, binding.namespace, subject.get("name", ""))
 
 
 def role(binding: Object) -> Iterator[Reference]:
-    """The Role that a RoleBinding grants; a ClusterRole is the lower cluster's own."""
+    """The Role of its roleRef. ClusterRoles are not synced: the lower cluster has its own."""
     granted = binding.get("roleRef") or {}
     if granted.get("kind") == "Role":
         yield Reference(resources.ROLES, binding.namespace, granted.get("name", ""))

@@ -1,4 +1,4 @@
-"""The stamp on every lower object: which upper object it is a copy of. An object without our stamp is never written."""
+"""The stamp of a lower object: labels and annotations that name its upper object. Unstamped objects are not written."""
 
 from collections.abc import Set
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from hansa.kube.objects import Object
 from hansa.model import keys
 
-# Our own words, which an upper object may bear as well: it may be a copy itself, or a manifest made from one.
+# Keys of the stamp. An upper object may have them too: it may be a copy itself, or be created from a copied manifest.
 _OURS = frozenset({keys.UPPER, keys.UPPER_UID, keys.UPPER_NAME, keys.ROUTE, keys.CARRIED, keys.LOWER_UID})
 
 
@@ -14,7 +14,7 @@ _OURS = frozenset({keys.UPPER, keys.UPPER_UID, keys.UPPER_NAME, keys.ROUTE, keys
 class Origin:
     """The upper object that a lower one is a copy of. `upper` is the id of the upper cluster, which never changes.
 
-    `nodes` are the virtual nodes for which it was brought: of two routes between the same clusters, the one of these.
+    `nodes` are the virtual nodes of the route that created it: two routes may connect the same clusters.
     """
 
     upper: str
@@ -24,12 +24,12 @@ class Origin:
     nodes: frozenset[str] = frozenset()
 
     def is_other_route(self, nodes: frozenset[str]) -> bool:
-        """Whether another route than that of these nodes brought it."""
+        """Whether it was created by a route with other virtual nodes than these."""
         return bool(self.nodes) and bool(nodes) and self.nodes.isdisjoint(nodes)
 
 
 def of(obj: Object) -> Origin | None:
-    """Read the mark; None if there is none."""
+    """The stamp of an object; None if it has none."""
     upper, uid = obj.labels.get(keys.UPPER), obj.annotations.get(keys.UPPER_UID)
     if not upper or not uid:
         return None
@@ -38,21 +38,21 @@ def of(obj: Object) -> Origin | None:
 
 
 def put(obj: Object, origin: Origin) -> Object:
-    """The object with the mark, which also remembers the keys of the labels and annotations that came from above."""
+    """The object with the stamp, which also lists the keys of the labels and annotations that were synced down."""
     labels = {k: v for k, v in obj.labels.items() if k not in _OURS}
     annotations = {k: v for k, v in obj.annotations.items() if k not in _OURS}
-    mark = {
+    stamp = {
         keys.UPPER_UID: origin.uid,
         keys.UPPER_NAME: f"{origin.namespace}/{origin.name}",
         keys.CARRIED: f"{','.join(sorted(labels))};{','.join(sorted(annotations))}",
     }
     if origin.nodes:
-        mark[keys.ROUTE] = ",".join(sorted(origin.nodes))
-    return obj.with_metadata(labels=labels | {keys.UPPER: origin.upper}, annotations=annotations | mark)
+        stamp[keys.ROUTE] = ",".join(sorted(origin.nodes))
+    return obj.with_metadata(labels=labels | {keys.UPPER: origin.upper}, annotations=annotations | stamp)
 
 
 def carried(obj: Object) -> tuple[Set[str], Set[str]]:
-    """The keys of the labels and of the annotations that came from above; all others are somebody else's."""
+    """The keys of labels and of annotations that were synced down. Other keys were set in the lower cluster."""
     labels, _, annotations = obj.annotations.get(keys.CARRIED, "").partition(";")
     return _keys(labels), _keys(annotations)
 

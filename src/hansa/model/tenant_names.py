@@ -1,4 +1,4 @@
-"""Names that tenants have in the super cluster. Derived, never parsed: the way back is told by annotations alone."""
+"""Names of tenants' objects in the super cluster. They are never parsed: annotations name the tenant's object."""
 
 import hashlib
 from typing import Final
@@ -10,7 +10,7 @@ _CUT_DIGITS: Final = 5
 
 
 def root_namespace(namespace: str, name: str, *, uid: str) -> str:
-    """The namespace of a VirtualCluster's control plane, which is also its key, unless its status says another."""
+    """The namespace of a VirtualCluster's control plane, which is also its key, unless its status names another."""
     return shortened(f"{namespace}-{_digest(uid, _UID_DIGITS)}-{name}")
 
 
@@ -20,9 +20,9 @@ def super_namespace(key: str, namespace: str) -> str:
 
 
 def pool_node(super_cluster: str, node: str) -> str:
-    """A tenant's node for one of a super cluster of a pool: two of these may have nodes of one name.
+    """The name of a tenant's node in a pool, prefixed with the super cluster's id: node names may repeat there.
 
-    An id has no dots, so that the part before the first one tells whose node it is.
+    Ids have no dots, so the prefix ends at the first dot.
     """
     name = f"{super_cluster}.{node}"
     if len(name) <= _LONGEST_NODE:
@@ -31,7 +31,7 @@ def pool_node(super_cluster: str, node: str) -> str:
 
 
 def shortened(name: str) -> str:
-    """A name that is not too long; the end of one that was is a digest of the whole, so that two stay two."""
+    """The name, or, if it is too long, a prefix of it with a digest of the whole name, which keeps names distinct."""
     if len(name) <= LONGEST:
         return name
     return f"{name[: LONGEST - _CUT_DIGITS - 1]}-{_digest(name, _CUT_DIGITS)}"

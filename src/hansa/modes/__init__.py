@@ -1,1 +1,1 @@
-"""The systems that Hansa is: each a table of policies over the one engine, and what its users say to it."""
+"""The modes: tensile and virtualcluster. Each is a table of rules for the engine, with its settings."""

@@ -1,6 +1,6 @@
-"""tensile-kube: one upper cluster, many lower clusters, a virtual node for each. Pods run where their node stands for.
+"""tensile-kube: one upper cluster, and lower clusters that each have a virtual node in it. Pods bound to it run there.
 
-`mode` is the way down; `volumes` turns the roles round: what a lower cluster makes for our claims appears above.
+`mode` syncs objects down. `volumes` syncs the PersistentVolumes of lower clusters up.
 """
 
 from collections.abc import Iterable, Iterator
@@ -17,14 +17,14 @@ from hansa.model.translation.common.pod import status, updates
 from hansa.model.translation.tensile import pod
 from hansa.modes.tensile_settings import Controllers, TensileSettings
 
-COPY = (object_metadata.leave_notes_behind, object_metadata.mark_global)
+COPY = (object_metadata.drop_upper_annotations, object_metadata.mark_global)
 
 
 def mode(settings: TensileSettings) -> Mode:
-    """The table for these settings."""
-    rules = [*_pods(settings), *_what_pods_refer_to(is_told=Controllers.VOLUMES in settings.controllers)]
+    """The rules for these settings."""
+    rules = [*_pods(settings), *_pod_dependencies(syncs_volumes=Controllers.VOLUMES in settings.controllers)]
     if Controllers.RIGHTS in settings.controllers:
-        rules += _rights()
+        rules += _rbac()
     if Controllers.SERVICES in settings.controllers:
         rules += _services(settings)
     return Mode(
@@ -37,7 +37,7 @@ def mode(settings: TensileSettings) -> Mode:
 
 
 def volumes(upper_id: str) -> Mode:
-    """Volumes of the claims that are copies of this upper cluster's. Its routes lead from the lower clusters up."""
+    """The rules for volumes of claims that are copies of this upper cluster's. Routes lead upwards."""
     rules = (
         Rule(
             resources.PERSISTENT_VOLUME_CLAIMS,
@@ -70,7 +70,7 @@ def _pods(settings: TensileSettings) -> Iterable[Rule]:
     )
 
 
-def _what_pods_refer_to(*, is_told: bool) -> Iterable[Rule]:
+def _pod_dependencies(*, syncs_volumes: bool) -> Iterable[Rule]:
     yield Rule(
         resources.CONFIG_MAPS,
         down=COPY,
@@ -96,10 +96,10 @@ def _what_pods_refer_to(*, is_told: bool) -> Iterable[Rule]:
         lifecycle=lifecycle.DATA,
         placement=placement.with_users,
     )
-    yield replace(claims, up_patches=storage.claim_up_patches_on_node) if is_told else claims
+    yield replace(claims, up_patches=storage.claim_up_patches_on_node) if syncs_volumes else claims
 
 
-def _rights() -> Iterable[Rule]:
+def _rbac() -> Iterable[Rule]:
     yield Rule(
         resources.ROLES,
         down=COPY,
@@ -120,7 +120,7 @@ def _services(settings: TensileSettings) -> Iterable[Rule]:
     everywhere = placement.outside(
         lambda key: (
             key.namespace in settings.excluded_namespaces
-            or (_is_of_the_system(key) and not settings.carries_system_services)
+            or (_is_system_service(key) and not settings.syncs_system_services)
         ),
         placement.everywhere,
     )
@@ -138,13 +138,13 @@ def _services(settings: TensileSettings) -> Iterable[Rule]:
     )
 
 
-def _is_of_the_system(key: Key) -> bool:
-    """Every cluster has these for itself; the API server's EndpointSlice is named as its service."""
+def _is_system_service(key: Key) -> bool:
+    """Services that every cluster has itself; the API server's EndpointSlice has the name of its Service."""
     return key.namespace == "kube-system" or (key.namespace, key.name) == ("default", "kubernetes")
 
 
 def _lower_name(key: Key, _uid: str, link: Link) -> NamespacedName:
-    """The same namespace and name, but for what every cluster has of its own under that name."""
+    """The same namespace and name, except for objects that every cluster creates under that name."""
     return NamespacedName(key.namespace, names.lower_name(key.resource, key.name, upper_id=link.upper_id))
 
 

@@ -1,11 +1,11 @@
-"""The file that describes many virtual nodes: its form, and what it says. Paths in it are relative to the file."""
+"""The configuration file of several virtual nodes. Paths in it are relative to the file."""
 
 from pathlib import Path
 
 import msgspec
 import yaml
 
-from hansa.kube.credentials.source import Source
+from hansa.kube.credentials.source import CredentialSource
 from hansa.modes import tensile_settings
 from hansa.modes.tensile_settings import IGNORED_LABELS, PROVIDER, InvalidSettings, Lower, TensileSettings
 from hansa.nodes import settings as node_settings
@@ -21,7 +21,7 @@ class _Cluster(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid
 
 class _Lower(_Cluster, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     name: str
-    node: str = ""  # as the cluster, unless it is given
+    node: str = ""  # default: the cluster's name
     labels: dict[str, str] = {}
     taint: str = ""
     address: str = ""
@@ -41,7 +41,7 @@ class _File(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_un
 
 
 def read(path: Path) -> TensileSettings:
-    """Read the settings."""
+    """Read and parse the file."""
     try:
         text = path.read_text()
     except (OSError, UnicodeDecodeError) as error:
@@ -50,7 +50,7 @@ def read(path: Path) -> TensileSettings:
 
 
 def parse(text: str, *, origin: str, folder: Path) -> TensileSettings:
-    """The settings in a file's text; `origin` says in messages where the text is from."""
+    """Parse a file's text; `origin` is its name in messages."""
     try:
         file = msgspec.convert(yaml.safe_load(text), _File)
     except yaml.YAMLError as error:
@@ -66,7 +66,7 @@ def parse(text: str, *, origin: str, folder: Path) -> TensileSettings:
         lowers=tuple(_lower(one, file, folder) for one in file.lowers),
         controllers=tensile_settings.controllers(file.controllers),
         excluded_namespaces=frozenset(file.excluded_namespaces),
-        carries_system_services=file.system_services,
+        syncs_system_services=file.system_services,
     )
 
 
@@ -91,6 +91,6 @@ def _lower(described: _Lower, file: _File, folder: Path) -> Lower:
     return Lower(_source(described, folder), node, link)
 
 
-def _source(described: _Cluster, folder: Path) -> Source:
+def _source(described: _Cluster, folder: Path) -> CredentialSource:
     path = folder / Path(described.kubeconfig).expanduser() if described.kubeconfig else None
-    return Source(path, described.context)
+    return CredentialSource(path, described.context)

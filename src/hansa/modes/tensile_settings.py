@@ -1,6 +1,6 @@
-"""What a user says about virtual nodes, checked where it enters: tensile-kube's variables for one, a file for many.
+"""Settings of the tensile mode, validated on input: tensile-kube's flags and variables for one node, a file for more.
 
-What the settings mean is the mode's and the nodes'.
+Used by `hansa virtual-node`; `tensile_file` parses the file.
 """
 
 from collections.abc import Iterable, Mapping
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from hansa.kube.credentials.source import Source
+from hansa.kube.credentials.source import CredentialSource
 from hansa.kube.language import tolerations
 from hansa.model import keys
 from hansa.model.translation.common.link_settings import LinkSettings
@@ -21,11 +21,11 @@ IGNORED_LABELS: Final = LinkSettings().ignored_labels
 
 
 class InvalidSettings(errors.HansaError):
-    """The user asked for something that cannot be."""
+    """A flag, variable or field has a value that is not supported."""
 
 
 class Controllers(StrEnum):
-    """What travels besides pods and the ConfigMaps and Secrets that they refer to."""
+    """Values of --enable-controllers: kinds that are synced in addition to pods, ConfigMaps and Secrets."""
 
     VOLUMES = "PVControllers"
     RIGHTS = "RBACControllers"
@@ -34,9 +34,9 @@ class Controllers(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Lower:
-    """One lower cluster: how to reach it, the node that stands for it, and how its pods are translated."""
+    """One lower cluster: its credentials, its virtual node, and the settings of its link."""
 
-    source: Source
+    source: CredentialSource
     node: NodeSettings
     link: LinkSettings
 
@@ -45,29 +45,29 @@ class Lower:
 class TensileSettings:
     """One upper cluster and its lower ones."""
 
-    upper: Source
+    upper: CredentialSource
     lowers: tuple[Lower, ...]
     controllers: frozenset[Controllers] = frozenset(Controllers)
     excluded_namespaces: frozenset[str] = frozenset()
-    carries_system_services: bool = False
+    syncs_system_services: bool = False
 
     def __post_init__(self) -> None:
         if not self.lowers:
-            raise InvalidSettings("there is no lower cluster: name at least one")
+            raise InvalidSettings("no lower cluster: configure at least one")
         _check_unique("lower cluster", [lower.node.lower for lower in self.lowers])
         _check_unique("node", [lower.node.name for lower in self.lowers])
 
 
 def controllers(names: Iterable[str]) -> frozenset[Controllers]:
-    """Read names of controllers. A wrong one is refused: it would otherwise be noticed much later."""
-    asked = {name.strip() for name in names} - {""}
-    if unknown := sorted(asked - set(Controllers)):
-        raise InvalidSettings(f'there is no controller "{unknown[0]}": there are {", ".join(Controllers)}')
-    return frozenset(map(Controllers, asked))
+    """Parse --enable-controllers. An unknown name is an error: ignored, it would be noticed much later."""
+    given = {name.strip() for name in names} - {""}
+    if unknown := sorted(given - set(Controllers)):
+        raise InvalidSettings(f'unknown controller "{unknown[0]}"; supported: {", ".join(Controllers)}')
+    return frozenset(map(Controllers, given))
 
 
 def node_of_environment(name: str, environment: Mapping[str, str], *, is_tainted: bool) -> NodeSettings:
-    """The node of tensile-kube's flags and variables. Its name, also if it is an address, is its cluster's as well."""
+    """The node of tensile-kube's flags and variables. Its name is also the name of its cluster."""
     return NodeSettings(
         name,
         name,
@@ -87,7 +87,7 @@ def link(
     scheduler: str = "",
     keeps_priority_class: bool = False,
 ) -> LinkSettings:
-    """What the translations know of the way to the cluster behind a node."""
+    """The settings of the link to the lower cluster that a node represents."""
     host, port = _host_and_port(upper_address)
     return LinkSettings(
         node=node.name,
@@ -108,13 +108,13 @@ def link(
 
 
 def taint(text: str) -> tolerations.Taint:
-    """Read kubectl's form, key[=value]:effect."""
+    """Parse key[=value]:effect, as in kubectl taint."""
     rest, colon, effect = text.rpartition(":")
     key, _, value = rest.partition("=")
     if not colon or not key:
         raise InvalidSettings(f'taint "{text}" is not of the form key=value:effect')
     if effect not in list(tolerations.Effect):
-        raise InvalidSettings(f'taint "{text}" has an unknown effect: there are {", ".join(tolerations.Effect)}')
+        raise InvalidSettings(f'taint "{text}" has an unknown effect; supported: {", ".join(tolerations.Effect)}')
     return tolerations.Taint(key, value, effect)
 
 
@@ -122,12 +122,12 @@ def _port(text: str) -> int:
     if not text:
         return 0
     if not text.isdecimal() or not 0 < int(text) < 65536:
-        raise InvalidSettings(f'KUBELET_PORT is "{text}", but must be a port')
+        raise InvalidSettings(f'invalid KUBELET_PORT "{text}": use a number from 1 to 65535')
     return int(text)
 
 
 def _host_and_port(text: str) -> tuple[str, str]:
-    """HOST, HOST:PORT or [ADDRESS]:PORT."""
+    """Parse HOST, HOST:PORT or [ADDRESS]:PORT; the default port is 443."""
     host, colon, port = text.rpartition(":")
     if not colon or text.endswith("]") or node_settings.is_address(text):
         host, port = text, "443"
@@ -138,4 +138,4 @@ def _host_and_port(text: str) -> tuple[str, str]:
 
 def _check_unique(what: str, names: list[str]) -> None:
     if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise InvalidSettings(f"{what} {twice[0]} is there twice: give one of them another name")
+        raise InvalidSettings(f"duplicate {what} {twice[0]}: use another name for one of them")

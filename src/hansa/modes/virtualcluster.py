@@ -137,7 +137,7 @@ def _optional_kinds(settings: VirtualClusterSettings) -> Iterable[Rule]:
             resources.INGRESSES,
             down=(metadata.tenant_metadata,),
             down_patches=ingress.ingress_patches,
-            up_patches=metadata.with_transparent_metadata(ingress.ingress_told),
+            up_patches=metadata.with_transparent_metadata(ingress.ingress_up_patches),
             placement=placement.everywhere,
         )
     if Extra.NETWORK_POLICY in settings.extra:
@@ -204,7 +204,7 @@ def _public_classes() -> Iterable[Rule]:
     ):
         yield Rule(
             resource,
-            down=(object_metadata.leave_notes_behind, *steps),
+            down=(object_metadata.drop_upper_annotations, *steps),
             down_patches=patches,
             placement=classes.where_public,
             selector=classes.PUBLIC_SELECTOR,

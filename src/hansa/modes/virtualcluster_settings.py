@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from hansa.model.translation.tenant.nodes import VirtualNodeSettings
 from hansa.model.translation.tenant.tenant_settings import Allowance
-from hansa.model.translation.tenant.tenant_settings import Tenant as Tenant  # noqa: PLC0414 - who makes routes finds it here
+from hansa.model.translation.tenant.tenant_settings import Tenant as Tenant  # noqa: PLC0414 - re-exported for routes
 from hansa.runtime import errors
 
 
@@ -60,9 +60,9 @@ def dns_options(text: str) -> tuple[tuple[str, str], ...]:
     return tuple((name, value) for name, _, value in pairs)
 
 
-def _checked_names(names: Iterable[str], what: str, words: type[StrEnum]) -> set[str]:
+def _checked_names(names: Iterable[str], what: str, supported: type[StrEnum]) -> set[str]:
     # An unknown name is an error: ignored, it would be noticed much later.
     given = {name.strip() for name in names} - {""}
-    if unknown := sorted(given - set(words)):
-        raise InvalidSettings(f'unknown {what} "{unknown[0]}"; supported: {", ".join(words)}')
+    if unknown := sorted(given - set(supported)):
+        raise InvalidSettings(f'unknown {what} "{unknown[0]}"; supported: {", ".join(supported)}')
     return given

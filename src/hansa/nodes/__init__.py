@@ -1,1 +1,1 @@
-"""Virtual nodes: each stands in an upper cluster for a lower cluster. What runs on them is left to the engine."""
+"""Virtual nodes: Nodes of an upper cluster, each of which represents a lower cluster. The engine syncs their pods."""

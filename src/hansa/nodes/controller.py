@@ -1,6 +1,6 @@
-"""Keeps the virtual nodes of one upper cluster as they should be: made when missing, alive, telling the facts.
+"""The controller of virtual nodes of one upper cluster: creates them, renews their Leases, and writes their status.
 
-A process that ends leaves its nodes as they are: their pods go on below, and a restart within the lease is not felt.
+When the process ends, its nodes are kept: their pods continue to run, and a restart within the Lease has no effect.
 """
 
 import logging
@@ -19,13 +19,13 @@ from hansa.runtime import backoff, clock, errors, metrics
 
 log = logging.getLogger(__name__)
 SCOPE = informer.Scope(resources.NODES, labels=manifest.SELECTOR)
-RETRIES = backoff.Backoff(first=0.1, factor=2.0, most=5.0, jitter=0.2)  # so that several tries fit into a lease
+RETRIES = backoff.Backoff(first=0.1, factor=2.0, most=5.0, jitter=0.2)  # several retries within a Lease
 WORKERS = 8
-DEADLINE = 15.0  # seconds for all writes of one turn
+DEADLINE = 15.0  # seconds for all writes of one sync
 
 
 class VirtualNodes:
-    """All virtual nodes of one upper cluster that this process serves; `upper_id` is in the mark of its copies."""
+    """The virtual nodes of one upper cluster that this process serves; `upper_id` is the one in the stamp of copies."""
 
     def __init__(
         self,
@@ -53,42 +53,42 @@ class VirtualNodes:
         )
 
     def add(self, settings: NodeSettings, lower: Lower) -> None:
-        """Serve a virtual node from now on."""
+        """Start to serve a virtual node."""
         name = settings.name
         if name in self._nodes:
-            raise errors.HansaError(f"virtual node {name} is there twice: give one of them another name")
-        pace = Heartbeat(self._timing, self._random)
-        follower = LowerMonitor(
+            raise errors.HansaError(f"duplicate virtual node {name}: use another name for one of them")
+        heartbeat = Heartbeat(self._timing, self._random)
+        monitor = LowerMonitor(
             settings,
             lower,
             upper_id=self._upper_id,
-            # Under churn one timer stands for all changes until the next status may be written.
-            changed=lambda: self._queue.add_after(name, pace.rest(self._clock.now())),
+            # Debounced: one timer for all changes until the next status may be written.
+            changed=lambda: self._queue.add_after(name, heartbeat.until_status_allowed(self._clock.now())),
             clock=self._clock,
-            patience=self._timing.first_facts,
+            patience=self._timing.first_sync,
         )
         self._nodes[name] = VirtualNode(
-            follower, self._client, pace=pace, timing=self._timing, clock=self._clock, writes=self._writes
+            monitor, self._client, heartbeat=heartbeat, timing=self._timing, clock=self._clock, writes=self._writes
         )
         self._queue.add(name)
 
     async def forget(self, name: str) -> None:
-        """Serve a node no longer, and leave it to whoever serves it next."""
+        """Stop to serve a node, without deleting it."""
         self._refusals.pop(name, None)
-        await self._nodes.pop(name).end()
+        await self._nodes.pop(name).close()
 
     async def remove(self, name: str) -> None:
-        """Serve a node no longer, and delete it with its lease."""
+        """Stop to serve a node, and delete it with its Lease."""
         settings = self._nodes[name].settings
         await self.forget(name)
         await virtual_node.remove(self._client, settings)
 
     async def run(self) -> None:
-        """Work until drained."""
+        """Run until drained."""
         async with self._informers.share(SCOPE) as self._store:
             ends = (
                 self._store.listen(self._queue.add, lambda node: [node.name]),
-                self._store.knowledge.listen(lambda _: self._wake_all()),
+                self._store.freshness.listen(lambda _: self._wake_all()),
             )
             try:
                 self._wake_all()
@@ -98,11 +98,11 @@ class VirtualNodes:
                     end()
 
     def drain(self) -> None:
-        """Finish what is in hand, then let `run` return."""
+        """Finish the reconciles in progress, then let `run` return."""
         self._controller.drain()
 
-    def troubles(self) -> list[str]:
-        """Which nodes cannot be served and why, a sentence each."""
+    def refusals(self) -> list[str]:
+        """Why nodes can't be served, one message each."""
         return list(self._refusals.values())
 
     def _wake_all(self) -> None:
@@ -114,11 +114,11 @@ class VirtualNodes:
         if node is None or self._store is None:
             return controller.Done()
         try:
-            wait = await node.turn(self._store)
+            wait = await node.sync(self._store)
         except (NotOurs, api_errors.Forbidden, api_errors.Invalid) as error:
-            # Somebody has to do something about it; and a server that starts refuses what it will allow in a moment.
+            # An administrator has to act. It is retried: a starting API server refuses requests that it allows later.
             if self._refusals.get(name) != str(error):
-                log.error("a virtual node is refused", extra={"error": str(error)})
+                log.error("virtual node refused", extra={"node": name, "error": str(error)})
             self._refusals[name] = str(error)
             return controller.After(self._timing.renew)
         self._refusals.pop(name, None)

@@ -1,4 +1,4 @@
-"""The Lease of a node: while it is renewed, the node's process lives. Whether the node is ready is not told here."""
+"""The Lease of a virtual node: its heartbeat. Readiness is in the node's conditions."""
 
 import datetime
 from typing import Any
@@ -12,7 +12,7 @@ NAMESPACE = "kube-node-lease"
 
 
 async def renew(client: Client, node: Object, now: datetime.datetime, *, seconds: int) -> None:
-    """Write the time into the lease of a node; make it if it is missing. It goes with its node."""
+    """Renew the Lease of a node, or create it. The node owns it, so it is deleted with the node."""
     lease = _lease(node, now, seconds)
     try:
         await client.patch(resources.LEASES, node.name, lease, namespace=NAMESPACE)
@@ -23,7 +23,7 @@ async def renew(client: Client, node: Object, now: datetime.datetime, *, seconds
 
 
 async def remove(client: Client, name: str) -> None:
-    """Delete the lease of a virtual node, unless it is somebody else's or gone."""
+    """Delete the Lease of a virtual node, if it exists and has our label."""
     try:
         lease = await client.get(resources.LEASES, name, namespace=NAMESPACE)
         if lease.labels.get(keys.VIRTUAL_NODE):

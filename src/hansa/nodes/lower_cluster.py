@@ -1,4 +1,4 @@
-"""A member cluster as a virtual node needs it: the caches of its nodes and pods, its health, its version."""
+"""A lower cluster for its virtual node: the caches of its nodes and pods, its health, and its version."""
 
 import asyncio
 import contextlib
@@ -10,12 +10,13 @@ from hansa.kube import errors, resources
 from hansa.runtime import listeners
 
 SCOPES = (informer.Scope(resources.NODES), informer.Scope(resources.PODS))
-AGAIN = 3600.0  # seconds until the version is read again: servers behind one address are upgraded without an outage
-AFTER_FAILURE = 5.0
+# Seconds between reads of the version: API servers behind a load balancer are upgraded without an outage.
+VERSION_PERIOD = 3600.0
+VERSION_RETRY = 5.0  # seconds
 
 
 class LowerCluster:
-    """Reads a member until closed; `run` keeps the version."""
+    """Watches a member cluster until closed; `run` keeps the version up to date."""
 
     def __init__(self, member: cluster.Cluster) -> None:
         self._member = member
@@ -23,30 +24,30 @@ class LowerCluster:
         self.version = ""
         self._listeners: listeners.Listeners[Callable[[], None]] = listeners.Listeners()
         self._changed = asyncio.Event()
-        self._end = member.health.listen(self._tell)
+        self._end = member.health.listen(self._health_changed)
 
     @property
-    def trouble(self) -> str:
-        """Why it cannot be reached; empty while it can."""
-        return self._member.health.trouble
+    def error(self) -> str:
+        """Why it is unreachable; empty while it is reachable."""
+        return self._member.health.error
 
     def listen(self, notify: Callable[[], None]) -> Callable[[], None]:
-        """Tell `notify` when the version or the trouble changes. The answer ends it."""
+        """Call `notify` when version or error changes. Returns a function that ends this."""
         return self._listeners.add(notify)
 
     async def run(self) -> None:
-        """Read the version now, whenever the cluster is back, and now and then."""
+        """Read the version at the start, when the cluster becomes reachable, and once per period."""
         while True:
             self._changed.clear()
-            wait = AGAIN
-            if not self.trouble:
-                wait = AGAIN if await self._read() else AFTER_FAILURE
+            wait = VERSION_PERIOD
+            if not self.error:
+                wait = VERSION_PERIOD if await self._read() else VERSION_RETRY
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(wait):
                     await self._changed.wait()
 
     async def close(self) -> None:
-        """Read no longer."""
+        """Stop watching."""
         self._end()
         for scope in SCOPES:
             await self._member.informers.release(scope)
@@ -55,16 +56,16 @@ class LowerCluster:
         try:
             version = await self._member.client.version()
         except errors.ApiError:
-            return False  # the health says why
+            return False  # the health has the error
         if version != self.version:
             self.version = version
-            self._tell_others()
+            self._notify()
         return True
 
-    def _tell(self) -> None:
+    def _health_changed(self) -> None:
         self._changed.set()
-        self._tell_others()
+        self._notify()
 
-    def _tell_others(self) -> None:
+    def _notify(self) -> None:
         for notify in self._listeners:
             notify()

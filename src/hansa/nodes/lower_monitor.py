@@ -1,4 +1,4 @@
-"""Following a lower cluster: from its caches and its health to the facts that a virtual node tells."""
+"""Computes the state of a lower cluster from its caches and its health, for the virtual node that represents it."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -15,7 +15,7 @@ UNREACHABLE, UNLISTED = "LowerClusterUnreachable", "LowerClusterUnlisted"
 
 
 class Lower(Protocol):
-    """A lower cluster as a virtual node needs it: all its nodes and pods, and whether it can be reached."""
+    """What a virtual node needs of a lower cluster: its nodes, pods, version, and whether it is reachable."""
 
     @property
     def nodes(self) -> store.Store: ...
@@ -25,20 +25,20 @@ class Lower(Protocol):
 
     @property
     def version(self) -> str:
-        """The version of its API server; empty while it is not known."""
+        """The version of its API server; empty until it is known."""
 
     @property
-    def trouble(self) -> str:
-        """Why it cannot be reached, in a sentence; empty while it can."""
+    def error(self) -> str:
+        """Why it is unreachable; empty while it is reachable."""
 
     def listen(self, notify: Callable[[], None]) -> Callable[[], None]:
-        """Tell `notify` when the version or the trouble changes. The answer ends it."""
+        """Call `notify` when version or error changes. Returns a function that ends this."""
 
 
 class LowerMonitor:
-    """The facts of one virtual node, kept by listening; `changed` is called when they may have changed.
+    """The state of one lower cluster, updated by events; `changed` is called when it may have changed.
 
-    The first lists and the version have `patience` seconds to come; until then no trouble is told.
+    For the first `patience` seconds, an incomplete state is not reported as a problem.
     """
 
     def __init__(
@@ -56,49 +56,49 @@ class LowerMonitor:
         self._until = clock.now() + patience
         self._capacity = capacity.Capacity(
             lambda pod: (origin := stamp.of(pod)) is not None and origin.upper == upper_id,
-            consent=settings.consent,
+            tolerated=settings.tolerated,
             label_keys=lower_state.LABELS,
         )
-        self._landscape: lower_state.NodeSurvey | None = None
+        self._summary: lower_state.NodeSummary | None = None
         self._ends = (
-            lower.nodes.listen(self._look_at_node, table.own_key),
-            lower.pods.listen(self._look_at_pod, table.own_key),
-            lower.nodes.knowledge.listen(lambda _: changed()),
-            lower.pods.knowledge.listen(lambda _: changed()),
+            lower.nodes.listen(self._update_node, table.own_key),
+            lower.pods.listen(self._update_pod, table.own_key),
+            lower.nodes.freshness.listen(lambda _: changed()),
+            lower.pods.freshness.listen(lambda _: changed()),
             lower.listen(changed),
         )
 
-    def facts(self) -> LowerState | None:
-        """All that is known now; None while the first of it may still come."""
+    def state(self) -> LowerState | None:
+        """The current state; None until the first lists are complete or `patience` has passed."""
         if not self._is_complete and self._clock.now() < self._until:
             return None
-        if self._landscape is None:
-            self._landscape = lower_state.survey(self._capacity.grounds())
-        return LowerState(self.settings, self._capacity.totals(), self._landscape, self._lower.version, self._trouble())
+        if self._summary is None:
+            self._summary = lower_state.summarize(self._capacity.node_infos())
+        return LowerState(self.settings, self._capacity.totals(), self._summary, self._lower.version, self._problem())
 
     def close(self) -> None:
-        """Listen no more."""
+        """Stop watching."""
         for end in self._ends:
             end()
 
     @property
     def _is_complete(self) -> bool:
         lower = self._lower
-        return bool(lower.version) and lower.nodes.knowledge.is_complete and lower.pods.knowledge.is_complete
+        return bool(lower.version) and lower.nodes.freshness.has_synced and lower.pods.freshness.has_synced
 
-    def _trouble(self) -> Problem | None:
-        if self._lower.trouble:
-            return Problem(UNREACHABLE, self._lower.trouble)
+    def _problem(self) -> Problem | None:
+        if self._lower.error:
+            return Problem(UNREACHABLE, self._lower.error)
         for cache in (self._lower.nodes, self._lower.pods):
-            if not cache.knowledge.is_known:
-                return Problem(UNLISTED, f"cannot follow {cache.name}: {cache.knowledge.trouble}")
+            if not cache.freshness.is_known:
+                return Problem(UNLISTED, f"cannot watch {cache.name}: {cache.freshness.error}")
         return None
 
-    def _look_at_node(self, key: objects.NamespacedName) -> None:
+    def _update_node(self, key: objects.NamespacedName) -> None:
         if self._capacity.node(key.name, self._lower.nodes.get(key)):
-            self._landscape = None
+            self._summary = None
             self._changed()
 
-    def _look_at_pod(self, key: objects.NamespacedName) -> None:
+    def _update_pod(self, key: objects.NamespacedName) -> None:
         if self._capacity.pod(key, self._lower.pods.get(key)):
             self._changed()

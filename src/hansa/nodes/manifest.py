@@ -1,6 +1,6 @@
-"""A virtual node as the API sees it, computed from facts: the Node, and what to write where it differs. Pure.
+"""The Node object of a virtual node, computed from the state of its lower cluster, and the patches to it. Pure.
 
-While the lower cluster is in trouble only the condition Ready tells so; all else stays as it was last known.
+While the lower cluster is unreachable, only the condition Ready changes; the rest keeps its last known values.
 """
 
 import datetime
@@ -17,7 +17,7 @@ from hansa.nodes.settings import NodeSettings
 
 SELECTOR = f"{keys.VIRTUAL_NODE}=true"
 
-_CALM = {  # the reasons that kubelets give
+_FALSE_REASONS = {  # reasons of the status False, as kubelets set them
     "MemoryPressure": "KubeletHasSufficientMemory",
     "DiskPressure": "KubeletHasNoDiskPressure",
     "PIDPressure": "KubeletHasSufficientPID",
@@ -27,7 +27,7 @@ _CALM = {  # the reasons that kubelets give
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What to write to make a Node tell the facts: a merge patch, and a strategic one of its status."""
+    """A merge patch of a Node, and a strategic merge patch of its status."""
 
     node: Mapping[str, Any] = field(default_factory=dict)
     status: Mapping[str, Any] = field(default_factory=dict)
@@ -37,46 +37,46 @@ class Changes:
 
 
 def is_ours(node: Object, settings: NodeSettings) -> bool:
-    """Whether we made this Node, for this lower cluster."""
+    """Whether a Node is the virtual node of this lower cluster."""
     return node.labels.get(keys.VIRTUAL_NODE) == "true" and node.annotations.get(keys.NODE_LOWER) == settings.lower
 
 
-def manifest(facts: LowerState, now: datetime.datetime) -> Object:
-    """The Node as it is made."""
-    taint = facts.settings.taint
+def manifest(state: LowerState, now: datetime.datetime) -> Object:
+    """The Node as it is created."""
+    taint = state.settings.taint
     return Object.of(
         {
             "apiVersion": "v1",
             "kind": "Node",
-            "metadata": {"name": facts.settings.name, **_metadata(facts)},
+            "metadata": {"name": state.settings.name, **_metadata(state)},
             "spec": {"taints": [_plain(taint)]} if taint else {},
-            "status": {**_told(facts), "conditions": list(_conditions(facts, {}, now))},
+            "status": {**_status_fields(state), "conditions": list(_conditions(state, {}, now))},
         }
     )
 
 
-def changes(have: Object, facts: LowerState, now: datetime.datetime, *, is_report_due: bool = False) -> Changes:
-    """What differs. A report tells the conditions again even if nothing does, so that people see that we live."""
+def changes(have: Object, state: LowerState, now: datetime.datetime, *, is_report_due: bool = False) -> Changes:
+    """The patches to a Node. With `is_report_due`, conditions are written even if only their heartbeat time changed."""
     status = have.status
     former = {one.get("type", ""): one for one in status.get("conditions") or ()}
-    wanted = list(_conditions(facts, former, now))
-    patch = {} if facts.trouble else _status_patch(status, _told(facts))
-    if patch or is_report_due or any(_says(one) != _says(former.get(one["type"], {})) for one in wanted):
+    wanted = list(_conditions(state, former, now))
+    patch = {} if state.problem else _status_patch(status, _status_fields(state))
+    if patch or is_report_due or any(_content(one) != _content(former.get(one["type"], {})) for one in wanted):
         patch["conditions"] = wanted
-    return Changes({} if facts.trouble else _node_patch(have, facts), {"status": patch} if patch else {})
+    return Changes({} if state.problem else _node_patch(have, state), {"status": patch} if patch else {})
 
 
-def _metadata(facts: LowerState) -> dict[str, dict[str, str]]:
-    settings, landscape = facts.settings, facts.landscape
+def _metadata(state: LowerState) -> dict[str, dict[str, str]]:
+    settings, nodes = state.settings, state.nodes
     labels = {
         keys.VIRTUAL_KUBELET_TYPE: "virtual-kubelet",
         "kubernetes.io/role": "agent",
         "kubernetes.io/hostname": settings.name,
-        OS: landscape.os,
-        ARCH: landscape.arch,
-        f"beta.{OS}": landscape.os,
-        f"beta.{ARCH}": landscape.arch,
-        **landscape.places,
+        OS: nodes.os,
+        ARCH: nodes.arch,
+        f"beta.{OS}": nodes.os,
+        f"beta.{ARCH}": nodes.arch,
+        **nodes.topology,
         **settings.labels,
         keys.VIRTUAL_NODE: "true",
     }
@@ -88,8 +88,8 @@ def _metadata(facts: LowerState) -> dict[str, dict[str, str]]:
     return {"labels": labels, "annotations": annotations}
 
 
-def _node_patch(have: Object, facts: LowerState) -> dict[str, Any]:
-    want, put = _metadata(facts), have.annotations.get(keys.NODE_LABELS, "").split(",")
+def _node_patch(have: Object, state: LowerState) -> dict[str, Any]:
+    want, put = _metadata(state), have.annotations.get(keys.NODE_LABELS, "").split(",")
     outdated: dict[str, str | None] = {key: None for key in have.labels if key in put and key not in want["labels"]}
     patch: dict[str, Any] = {
         "labels": outdated | _changed(have.labels, want["labels"]),
@@ -98,7 +98,7 @@ def _node_patch(have: Object, facts: LowerState) -> dict[str, Any]:
     patch = {"metadata": {name: change for name, change in patch.items() if change}}
     if keys.NODE_TAINT in patch["metadata"].get("annotations", ()):
         patch["metadata"]["resourceVersion"] = have.version  # the list of taints is replaced as a whole
-        patch["spec"] = {"taints": _taints(have, facts.settings.taint)}
+        patch["spec"] = {"taints": _taints(have, state.settings.taint)}
     return patch if patch["metadata"] else {}
 
 
@@ -107,30 +107,30 @@ def _changed(have: Mapping[str, Any], want: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _taints(have: Object, wanted: tolerations.Taint | None) -> list[Any]:
-    """Ours in place of the one that we put before, and those of others."""
+    """The taints with ours in place of the one that we set before; other taints are kept."""
     put = have.annotations.get(keys.NODE_TAINT)
-    others = [one for one in have.spec.get("taints") or () if _spelled(one) != put]
+    others = [one for one in have.spec.get("taints") or () if _taint_text(one) != put]
     if wanted is None:
         return others
     kept = [one for one in others if (one["key"], one.get("effect")) != (wanted.key, wanted.effect)]
     return [*kept, _plain(wanted)]
 
 
-def _told(facts: LowerState) -> dict[str, Any]:
+def _status_fields(state: LowerState) -> dict[str, Any]:
     """The status without conditions."""
-    settings, landscape = facts.settings, facts.landscape
+    settings, nodes = state.settings, state.nodes
     addresses = {"InternalIP": settings.internal_ip, "ExternalIP": settings.external_ip, "Hostname": settings.name}
     return {
-        "capacity": capacity.spelled(facts.totals.capacity),
-        "allocatable": capacity.spelled(facts.totals.allocatable),
+        "capacity": capacity.resource_list(state.totals.capacity),
+        "allocatable": capacity.resource_list(state.totals.allocatable),
         "addresses": [{"type": kind, "address": address} for kind, address in addresses.items() if address],
         "daemonEndpoints": {"kubeletEndpoint": {"Port": settings.port}},
         "nodeInfo": {
-            "architecture": landscape.arch,
-            "operatingSystem": landscape.os,
+            "architecture": nodes.arch,
+            "operatingSystem": nodes.os,
             "osImage": f"cluster {settings.lower}",
             "containerRuntimeVersion": f"hansa://{hansa.__version__}",
-            **({"kubeletVersion": facts.version} if facts.version else {}),
+            **({"kubeletVersion": state.version} if state.version else {}),
         },
     }
 
@@ -158,10 +158,10 @@ def _differ(one: str, other: str) -> bool:
 
 
 def _conditions(
-    facts: LowerState, former: Mapping[str, Mapping[str, Any]], now: datetime.datetime
+    state: LowerState, former: Mapping[str, Mapping[str, Any]], now: datetime.datetime
 ) -> Iterable[dict[str, str]]:
     moment = now.strftime("%Y-%m-%dT%H:%M:%SZ")
-    for kind, status, reason, message in _sentences(facts):
+    for kind, status, reason, message in _condition_values(state):
         before = former.get(kind, {})
         since = before.get("lastTransitionTime") if before.get("status") == status else None
         yield {
@@ -174,21 +174,21 @@ def _conditions(
         }
 
 
-def _sentences(facts: LowerState) -> Iterable[tuple[str, str, str, str]]:
-    if facts.trouble is not None:
-        yield "Ready", "False", facts.trouble.reason, facts.trouble.message
+def _condition_values(state: LowerState) -> Iterable[tuple[str, str, str, str]]:
+    if state.problem is not None:
+        yield "Ready", "False", state.problem.reason, state.problem.message
         return
-    landscape, lower = facts.landscape, facts.settings.lower
-    room = f"{landscape.open_nodes} of {landscape.nodes} nodes of cluster {lower} take pods"
-    yield "Ready", "True", "LowerClusterReady", room
+    nodes, lower = state.nodes, state.settings.lower
+    schedulable = f"{nodes.schedulable} of {nodes.total} nodes of cluster {lower} are schedulable"
+    yield "Ready", "True", "LowerClusterReady", schedulable
     for kind in PRESSURES:
-        if kind in landscape.pressures:
-            yield kind, "True", "AllLowerNodes", f"all ready nodes of cluster {lower} tell so"
+        if kind in nodes.pressures:
+            yield kind, "True", "AllLowerNodes", f"all ready nodes of cluster {lower} report {kind}"
         else:
-            yield kind, "False", _CALM[kind], f"not on all nodes of cluster {lower}"
+            yield kind, "False", _FALSE_REASONS[kind], f"not all ready nodes of cluster {lower} report {kind}"
 
 
-def _says(condition: Mapping[str, Any]) -> tuple[Any, ...]:
+def _content(condition: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(condition.get(name) for name in ("status", "reason", "message"))
 
 
@@ -197,5 +197,5 @@ def _plain(taint: tolerations.Taint) -> dict[str, str]:
     return {"key": taint.key, **value, "effect": taint.effect}
 
 
-def _spelled(taint: Mapping[str, Any]) -> str:
+def _taint_text(taint: Mapping[str, Any]) -> str:
     return str(tolerations.Taint(taint["key"], taint.get("value", ""), taint.get("effect", "")))

@@ -1,4 +1,4 @@
-"""What a user says about a virtual node, with the variables that virtual-kubelet reads; checked where it enters."""
+"""Settings of a virtual node, and the environment variables of virtual-kubelet. Validated on input."""
 
 import ipaddress
 import re
@@ -9,16 +9,16 @@ from hansa.kube.language import tolerations
 from hansa.model import keys
 from hansa.runtime import errors
 
-# A node's name is also the value of its hostname label, which is shorter than names may be.
+# The name is also the value of the label kubernetes.io/hostname: 63 characters, where a name may have 253.
 _NAME = re.compile(r"(?=.{1,63}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")
 
 
 @dataclass(frozen=True, slots=True)
 class NodeSettings:
-    """One virtual node. `lower` names the lower cluster that it stands for and must not change while it lives.
+    """One virtual node. `lower` is the name of the lower cluster that it represents; it must not change.
 
-    `port` is where its kubelet API is served, 0 if it is not. Nodes of the lower cluster whose taints `consent`
-    tolerates are counted as room for pods; others with taints are not.
+    `port` is the port of its kubelet API; 0: not served. Lower nodes with taints count as capacity only if `tolerated`
+    tolerates these.
     """
 
     name: str
@@ -28,12 +28,12 @@ class NodeSettings:
     internal_ip: str = ""
     external_ip: str = ""
     port: int = 0
-    consent: tuple[tolerations.Toleration, ...] = ()
+    tolerated: tuple[tolerations.Toleration, ...] = ()
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
             raise errors.HansaError(
-                f'"{self.name}" cannot be a node\'s name: use up to 63 lower-case letters, digits, "-" and "."'
+                f'invalid node name "{self.name}": use up to 63 lower-case letters, digits, "-" and "."'
             )
         for address in (self.internal_ip, self.external_ip):
             if address and not is_address(address):
@@ -41,7 +41,7 @@ class NodeSettings:
 
 
 def provider_taint(provider: str, environment: Mapping[str, str]) -> tolerations.Taint:
-    """The taint that keeps pods away that were not made for virtual nodes; VKUBELET_TAINT_* change its parts."""
+    """The taint of a virtual node, which only pods for virtual nodes tolerate; set by VKUBELET_TAINT_*."""
     effect = environment.get("VKUBELET_TAINT_EFFECT") or tolerations.Effect.NO_SCHEDULE.value
     if effect not in list(tolerations.Effect):
         allowed = ", ".join(tolerations.Effect)

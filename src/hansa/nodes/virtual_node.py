@@ -1,4 +1,4 @@
-"""One virtual node: in its turn it writes what is due of its Node and its Lease. When turns come is left to others."""
+"""One virtual node: creates its Node, renews its Lease and writes its status. The controller calls `sync`."""
 
 import asyncio
 import logging
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 
 class NotOurs(errors.HansaError):
-    """A Node of that name was made by somebody else, or for another lower cluster: it is never touched."""
+    """The Node of that name is not a virtual node, or represents another lower cluster. It is never written."""
 
 
 class VirtualNode:
@@ -28,80 +28,80 @@ class VirtualNode:
 
     def __init__(
         self,
-        follower: LowerMonitor,
+        monitor: LowerMonitor,
         client: Client,
         *,
-        pace: Heartbeat,
+        heartbeat: Heartbeat,
         timing: Timing,
         clock: clock.Clock,
         writes: metrics.Counter,
     ) -> None:
-        self.follower, self.pace = follower, pace
+        self.monitor, self.heartbeat = monitor, heartbeat
         self._client, self._timing, self._clock, self._writes = client, timing, clock, writes
-        self._uid = self._trouble = ""
+        self._uid = self._problem = ""
         self._lock = asyncio.Lock()
-        self._is_over = False
+        self._is_closed = False
 
     @property
     def settings(self) -> NodeSettings:
-        """What the user said about it."""
-        return self.follower.settings
+        """The settings of the node."""
+        return self.monitor.settings
 
-    async def end(self) -> None:
-        """No more writes: what is in hand is finished, and no turn follows."""
-        self.follower.close()
+    async def close(self) -> None:
+        """Finish the sync in progress and make no more writes."""
+        self.monitor.close()
         async with self._lock:
-            self._is_over = True
+            self._is_closed = True
         for what in ("node", "status", "lease"):
             self._writes.remove(self.settings.lower, what)
 
-    async def turn(self, nodes: store.Store) -> float:
-        """Write what is due; the answer is in how many seconds to look again, even if nothing changes."""
+    async def sync(self, nodes: store.Store) -> float:
+        """Write what is due. Returns the seconds until the next sync if nothing changes."""
         async with self._lock:
-            have, facts = nodes.get(objects.NamespacedName("", self.settings.name)), self.follower.facts()
-            if self._is_over:
+            have, state = nodes.get(objects.NamespacedName("", self.settings.name)), self.monitor.state()
+            if self._is_closed:
                 return self._timing.report
             if have is None:
-                if facts is None or not nodes.knowledge.is_known:
+                if state is None or not nodes.freshness.is_known:
                     return self._timing.pause
-                have = await self._make(nodes, facts)
+                have = await self._create(nodes, state)
             _check(have, self.settings)
-            await self._beat(have)
-            if facts is None or have.is_leaving:
+            await self._renew_lease(have)
+            if state is None or have.is_deleting:
                 return self._timing.pause
-            return await self._tell(nodes, have, facts)
+            return await self._sync_status(nodes, have, state)
 
-    async def _make(self, nodes: store.Store, facts: LowerState) -> Object:
+    async def _create(self, nodes: store.Store, state: LowerState) -> Object:
         name = self.settings.name
         try:
-            made = await self._client.create(resources.NODES, manifest.manifest(facts, self._clock.wall()))
+            made = await self._client.create(resources.NODES, manifest.manifest(state, self._clock.wall()))
         except api_errors.AlreadyExists:
-            # The cache has only nodes of ours: either it lags behind, or this is another's.
+            # The informer selects virtual nodes only: it is stale, or the Node is not ours.
             made = await self._client.get(resources.NODES, name)
             _check(made, self.settings)
         else:
             self._wrote("node")
-            self.pace.told(self._clock.now())
-            log.info("a virtual node was made", extra={"node": name, "lower": self.settings.lower})
+            self.heartbeat.status_written(self._clock.now())
+            log.info("virtual node created", extra={"node": name, "lower": self.settings.lower})
         nodes.observe(made)
         return made
 
-    async def _beat(self, node: Object) -> None:
+    async def _renew_lease(self, node: Object) -> None:
         now = self._clock.now()
-        if node.uid == self._uid and not self.pace.is_beat_due(now):
+        if node.uid == self._uid and not self.heartbeat.is_renewal_due(now):
             return
         await lease.renew(self._client, node, self._clock.wall(), seconds=self._timing.lease)
         self._wrote("lease")
         self._uid = node.uid
-        self.pace.beaten(now)
+        self.heartbeat.renewed(now)
 
-    async def _tell(self, nodes: store.Store, have: Object, facts: LowerState) -> float:
+    async def _sync_status(self, nodes: store.Store, have: Object, state: LowerState) -> float:
         now, wall, name = self._clock.now(), self._clock.wall(), self.settings.name
-        changes = manifest.changes(have, facts, wall, is_report_due=self.pace.is_report_due(now))
+        changes = manifest.changes(have, state, wall, is_report_due=self.heartbeat.is_report_due(now))
         if not changes:
-            return self.pace.wait(now)
-        if rest := self.pace.rest(now):
-            return rest
+            return self.heartbeat.until_due(now)
+        if seconds := self.heartbeat.until_status_allowed(now):
+            return seconds
         if changes.node:
             nodes.observe(await self._client.patch(resources.NODES, name, changes.node))
             self._wrote("node")
@@ -111,26 +111,26 @@ class VirtualNode:
             )
             nodes.observe(patched)
             self._wrote("status")
-        self.pace.told(now)
-        self._say(facts)
-        return self.pace.wait(now)
+        self.heartbeat.status_written(now)
+        self._log_readiness(state)
+        return self.heartbeat.until_due(now)
 
-    def _say(self, facts: LowerState) -> None:
-        trouble = facts.trouble.message if facts.trouble else ""
-        if trouble != self._trouble:
+    def _log_readiness(self, state: LowerState) -> None:
+        problem = state.problem.message if state.problem else ""
+        if problem != self._problem:
             extra = {"node": self.settings.name, "lower": self.settings.lower}
-            if trouble:
-                log.warning("a virtual node is not ready", extra=extra | {"error": trouble})
+            if problem:
+                log.warning("virtual node not ready", extra=extra | {"error": problem})
             else:
-                log.info("a virtual node is ready again", extra=extra)
-        self._trouble = trouble
+                log.info("virtual node ready", extra=extra)
+        self._problem = problem
 
     def _wrote(self, what: str) -> None:
         self._writes.labels(self.settings.lower, what).inc()
 
 
 async def remove(client: Client, settings: NodeSettings) -> None:
-    """Delete a virtual node of ours and its lease; one that is gone is fine."""
+    """Delete a virtual node and its Lease, if they exist."""
     try:
         node = await client.get(resources.NODES, settings.name)
         _check(node, settings)
@@ -144,8 +144,8 @@ def _check(node: Object, settings: NodeSettings) -> None:
     if manifest.is_ours(node, settings):
         return
     lower = node.annotations.get(keys.NODE_LOWER)
-    whose = f"stands for cluster {lower}" if lower and node.labels.get(keys.VIRTUAL_NODE) else "is not a virtual node"
+    owner = f"represents cluster {lower}" if lower and node.labels.get(keys.VIRTUAL_NODE) else "is not a virtual node"
     raise NotOurs(
-        f"node {node.name} is there and {whose}, so it is left alone:"
-        f" give the virtual node of cluster {settings.lower} another name, or delete that node"
+        f"Node {node.name} already exists and {owner}:"
+        f" use another name for the virtual node of cluster {settings.lower}, or delete that Node"
     )

@@ -16,7 +16,7 @@ KWOK = "kwok"
 def etcd_argv(binary: Path, folder: Path, *, is_fast: bool) -> list[str]:
     """The command line of a single etcd member that serves a Unix socket in its folder and has no port.
 
-    Whoever may enter the folder may use the socket.
+    Every user with access to the folder can use the socket.
     """
     # A single member never uses its peer and advertised addresses, but etcd requires valid URLs.
     unused = "http://localhost:1"

@@ -1,8 +1,7 @@
 """Long-running processes: start them so that they outlive the command, find them again, signal and end them.
 
-The environment of a process names its owner, so the kernel's process table is the only record: there is no pid file
-that a crash could leave stale. Signals go through a pidfd, so they never reach another process that reuses the pid.
-Health checks and restarts are left to callers.
+Processes are found by a mark in their environment, so no pid file can be stale after a crash, and signalled through a
+pidfd, so that no later process with the same pid gets the signal. Health checks and restarts are left to callers.
 """
 
 import asyncio

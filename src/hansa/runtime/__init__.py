@@ -1,1 +1,1 @@
-"""What every layer needs and what knows nothing of Kubernetes: errors, clock, tasks, back-off, metrics."""
+"""What every layer uses and what is not about Kubernetes: errors, clock, tasks, back-off, metrics, logs."""

@@ -1,4 +1,4 @@
-"""How long to wait after the n-th failure in a row: growing, bounded, and jittered so that many don't come at once."""
+"""Exponential back-off: the delay after the n-th failure in a row, capped, and jittered so that retries spread out."""
 
 import dataclasses
 import math
@@ -9,7 +9,7 @@ from hansa.runtime import errors
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Backoff:
-    """A growing delay in seconds: `first`, times `factor` with each failure, `most` at last, ± the share `jitter`."""
+    """A growing delay in seconds: `first`, times `factor` with each failure, at most `most`, ± the share `jitter`."""
 
     first: float
     factor: float = 2.0
@@ -18,7 +18,7 @@ class Backoff:
 
     def __post_init__(self) -> None:
         if not (0 < self.first <= self.most and self.factor >= 1 and 0 <= self.jitter < 1):
-            raise errors.HansaError(f"{self} is no back-off: it needs 0 < first <= most, factor >= 1, 0 <= jitter < 1")
+            raise errors.HansaError(f"{self} is not valid: it needs 0 < first <= most, factor >= 1, 0 <= jitter < 1")
 
     def delay(self, failures: int, random: randomness.Random) -> float:
         """Seconds to wait after so many failures in a row (the first failure is 1); never more than `most`."""

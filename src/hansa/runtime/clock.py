@@ -1,6 +1,6 @@
-"""Time as a value that is passed in, so that everything can run on simulated time.
+"""The clock that components are given, so that tests can run them on simulated time.
 
-The waiting itself is asyncio's: a simulated clock belongs to an event loop whose time is simulated, too.
+Timers are asyncio's: a simulated clock belongs to an event loop with simulated time.
 """
 
 import asyncio
@@ -10,20 +10,20 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """The time, and waiting for it."""
+    """The current time, and sleep."""
 
     def now(self) -> float:
-        """Seconds that only go forward; only differences mean something."""
+        """Monotonic seconds; only differences have a meaning."""
 
     def wall(self) -> datetime.datetime:
         """The date and time in UTC, as written into objects. It may jump."""
 
     async def sleep(self, seconds: float) -> None:
-        """Wait."""
+        """Sleep for so many seconds."""
 
 
 class SystemClock:
-    """The machine's own clock. `now` agrees with the event loop's time, and can be read outside of a loop."""
+    """The clock of the machine. `now` equals the event loop's time, and can be read outside of a loop."""
 
     def now(self) -> float:
         return time.monotonic()

@@ -1,5 +1,5 @@
-"""The root of all errors that Hansa expects. Each subclass exists because a caller reacts to it in its own way."""
+"""The base class of all expected errors. Each subclass exists because callers handle it differently."""
 
 
 class HansaError(Exception):
-    """An expected failure. Its text is one sentence for a person: what failed, why, and what to do."""
+    """An expected failure. Its message is one sentence for users: what failed, why, and the remedy."""

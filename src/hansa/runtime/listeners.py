@@ -1,4 +1,4 @@
-"""Who wants to hear of something. Each is told in the order of coming, and can leave at any time."""
+"""Listeners of changes, called in the order in which they were added. Each can be removed at any time."""
 
 from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
@@ -7,7 +7,7 @@ T = TypeVar("T")
 
 
 class Listeners(Generic[T]):
-    """Any number of listeners of one kind; iterating takes those that are there now."""
+    """Any number of listeners of one type; iterating is over a copy, so listeners may be removed meanwhile."""
 
     def __init__(self) -> None:
         self._listeners: dict[object, T] = {}
@@ -16,7 +16,7 @@ class Listeners(Generic[T]):
         return iter(tuple(self._listeners.values()))
 
     def add(self, listener: T) -> Callable[[], None]:
-        """One more. The answer takes it away again; doing so twice is fine."""
+        """Add a listener. The returned function removes it; calling that twice is allowed."""
         token = object()
         self._listeners[token] = listener
 

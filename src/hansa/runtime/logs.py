@@ -1,6 +1,6 @@
-"""Structured logging on the standard library: a constant message and keys, as text or as JSON lines.
+"""Structured logging on the standard library: a constant message and fields, as text or as JSON lines.
 
-Keys come from `extra=` at the call and from `bound(...)` around it. Which loggers speak is left to the caller.
+Fields come from `extra=` of the call and from `bound(...)` around it. Log levels are left to the caller.
 """
 
 import contextlib
@@ -17,13 +17,13 @@ from typing import Any, TextIO
 import msgspec
 
 _context: contextvars.ContextVar[Mapping[str, object]] = contextvars.ContextVar(
-    "log keys", default=types.MappingProxyType({})
+    "log fields", default=types.MappingProxyType({})
 )
 _OWN_FIELDS = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 
 class Form(enum.StrEnum):
-    """How a line looks."""
+    """The format of log lines."""
 
     TEXT = "text"
     JSON = "json"
@@ -37,28 +37,38 @@ def setup(form: Form = Form.TEXT, level: int | str = logging.INFO, *, stream: Te
 
 
 @contextlib.contextmanager
-def bound(**keys: object) -> Iterator[None]:
-    """Add keys to every line that is logged inside, also by tasks that are started inside."""
-    token = _context.set({**_context.get(), **keys})
+def bound(**fields: object) -> Iterator[None]:
+    """Add fields to every line that is logged inside, also by tasks that are started inside."""
+    token = _context.set({**_context.get(), **fields})
     try:
         yield
     finally:
         _context.reset(token)
 
 
-def keys_of(record: logging.LogRecord) -> dict[str, object]:
-    """The keys of a line: what is bound around it, then what the call gave."""
+@contextlib.contextmanager
+def only(**fields: object) -> Iterator[None]:
+    """Like `bound`, but without the fields that are bound outside: for tasks that outlive the code that starts them."""
+    token = _context.set(fields)
+    try:
+        yield
+    finally:
+        _context.reset(token)
+
+
+def fields_of(record: logging.LogRecord) -> dict[str, object]:
+    """The fields of a line: those that are bound around it, then all of the call, in their order."""
     own = {name: value for name, value in vars(record).items() if name not in _OWN_FIELDS}
-    return {**_context.get(), **own}
+    return {**{name: value for name, value in _context.get().items() if name not in own}, **own}
 
 
 class TextFormatter(logging.Formatter):
-    """`time LEVEL message key=value …`, for people."""
+    """`time LEVEL message field=value …`."""
 
     def format(self, record: logging.LogRecord) -> str:
         line = io.StringIO()
         line.write(f"{_time(record)} {record.levelname:<7} {record.getMessage()}")
-        for name, value in keys_of(record).items():
+        for name, value in fields_of(record).items():
             line.write(f" {name}={_plain(value)}")
         if record.exc_info:
             line.write(f"\n{self.formatException(record.exc_info)}")
@@ -66,12 +76,12 @@ class TextFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object a line, for machines."""
+    """One JSON object per line."""
 
     def format(self, record: logging.LogRecord) -> str:
-        # A key may not hide the line's own fields.
+        # A field must not replace the line's own time, level, logger and message.
         line: dict[str, Any] = {
-            **keys_of(record),
+            **fields_of(record),
             "time": _time(record),
             "level": record.levelname.lower(),
             "logger": record.name,

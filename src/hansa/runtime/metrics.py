@@ -1,8 +1,7 @@
 """Metrics of one program, kept by prometheus_client, and their text for Prometheus.
 
-There is no global registry: every component that measures is given one. This module adds what prometheus_client leaves
-to its users: the same metric for the same name, gauges that are computed when they are scraped, and dropping every
-series of a cluster that left. Serving the text is left to the health server; docs/metrics.md lists all metrics.
+Adds to prometheus_client: no global registry, gauges that are computed at each scrape, and dropping all series of a
+cluster that is gone. Serving the text is left to `control.health_server`; docs/metrics.md lists all metrics.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -1,6 +1,6 @@
-"""Tasks with an owner: a part that fails is started again after a while, without the others, and is counted.
+"""Supervised tasks: a task that fails is counted and restarted with back-off; the others keep running.
 
-What a part does, and in which order parts begin and end, is left to others.
+The order in which tasks start and stop is left to `control.manager`.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ RESTARTS = backoff.Backoff(first=0.1, factor=2.0, most=30.0, jitter=0.2)
 
 
 class Supervisor:
-    """Owns tasks. Leaving `async with` ends them all."""
+    """Owns tasks. Leaving `async with` cancels all of them."""
 
     def __init__(
         self,
@@ -44,16 +44,16 @@ class Supervisor:
     def start(self, name: str, run: Callable[[], Awaitable[None]], **fields: object) -> asyncio.Task[None]:
         """Run a task until it returns, and restart it whenever it fails. Cancel the returned task to stop it.
 
-        `name` is a fixed word, because it labels a metric; `fields`, such as the cluster, are in every log line of it.
+        `name` labels a metric and so is constant; `fields`, such as the cluster, are in every log line of the task.
         """
-        with logs.bound(**fields):  # the new task takes a copy of the context
+        with logs.only(**fields):  # the new task takes a copy of the context
             task = asyncio.create_task(self._supervise(name, run), name=" ".join(map(str, (name, *fields.values()))))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
 
     async def close(self) -> None:
-        """Cancel all parts and wait until they have ended."""
+        """Cancel all tasks and wait until they have ended."""
         await cancel(*self._tasks)
 
     async def _supervise(self, name: str, run: Callable[[], Awaitable[None]]) -> None:
@@ -62,7 +62,7 @@ class Supervisor:
             began = self._clock.now()
             if await self._run_once(name, run):
                 return
-            # A part that ran well for a long time begins again with a short wait.
+            # The back-off starts over after a long run without failures.
             failures = 1 if self._clock.now() - began > self._restarts.most else failures + 1
             await self._clock.sleep(self._restarts.delay(failures, self._random))
 
@@ -73,12 +73,12 @@ class Supervisor:
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
-            # Nobody cancelled us: something inside awaited what another had cancelled, and that is a failure.
-            log.exception("a part was cancelled from inside and starts again", extra={"task": name})
+            # This task was not cancelled: it awaited a task that was, which is a failure.
+            log.exception("task awaited a cancelled task, restarting", extra={"task": name})
         except errors.HansaError as error:
-            log.warning("a part failed and starts again", extra={"task": name, "error": str(error)})
+            log.warning("task failed, restarting", extra={"task": name, "error": str(error)})
         except Exception:
-            log.exception("a part failed and starts again", extra={"task": name})
+            log.exception("task failed unexpectedly, restarting", extra={"task": name})
         else:
             return True
         self._failures.labels(name).inc()
@@ -86,7 +86,7 @@ class Supervisor:
 
 
 async def cancel(*tasks: asyncio.Task[Any]) -> None:
-    """Cancel tasks and wait until they have ended, however they end."""
+    """Cancel tasks and wait until they have ended; their results and exceptions are ignored."""
     for task in tasks:
         task.cancel()
     if tasks:

@@ -1,1 +1,1 @@
-"""Where things go: views of clusters, verdicts with reasons, namespace slices. Watching and writing are shells."""
+"""Scheduling across clusters: filters and scores, verdicts, namespace slices, and the schedulers of a pool."""

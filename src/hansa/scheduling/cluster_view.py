@@ -1,5 +1,6 @@
-"""One cluster at one moment, as schedulers see it: nodes by shape, residents, reservations. Immutable.
-It follows one change at a time: each answer is a new view that shares what did not change. Watching is left to others.
+"""A snapshot of one cluster for schedulers: nodes grouped by shape, placed pods, and reservations. Immutable.
+
+Each change returns a new view that shares its unchanged parts. The caller watches.
 """
 
 import dataclasses
@@ -10,12 +11,11 @@ from dataclasses import dataclass, field
 from hansa.kube import objects
 from hansa.model import requests
 from hansa.scheduling import node as nodes
-from hansa.scheduling import placed_pods as resident_pods
-from hansa.scheduling import pod_affinity_terms
+from hansa.scheduling import placed_pods, pod_affinity_terms
 from hansa.scheduling.node import Node, Shape
 from hansa.scheduling.node_group import NodeGroup
 from hansa.scheduling.persistent_map import PersistentMap
-from hansa.scheduling.placed_pods import Labels, PlacedPod, Tally
+from hansa.scheduling.placed_pods import Labels, PlacedPod, PodCounts
 from hansa.scheduling.pod_request import PodRequest
 
 _NOTHING: Mapping[str, int] = {}
@@ -23,28 +23,30 @@ _NOTHING: Mapping[str, int] = {}
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """Room for a pod that was sent on its way; it counts until the pod is seen, or until then."""
+    """Resources for a pod that was placed here; they count until the pod is bound, or until this time."""
 
-    resident: PlacedPod
+    placed: PlacedPod
     until: float
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterView:
-    """A cluster as it is known. `closed` says why it takes no new pods at all, if so."""
+    """The state of a cluster. `closed` is why it accepts no new pods; empty if it does."""
 
     cluster: str
     labels: Mapping[str, str] = field(default_factory=dict)
     closed: str = ""
     groups: Mapping[Shape, NodeGroup] = field(default_factory=dict)
-    residents: PersistentMap[objects.NamespacedName, PlacedPod] = field(default_factory=PersistentMap)
+    pods: PersistentMap[objects.NamespacedName, PlacedPod] = field(default_factory=PersistentMap)
     reservations: PersistentMap[objects.NamespacedName, Reservation] = field(default_factory=PersistentMap)
-    _earliest: float = math.inf  # when the next reservation ends, or sooner
+    _earliest: float = math.inf  # the earliest end of a reservation, or earlier
     _shapes: PersistentMap[str, Shape] = field(default_factory=PersistentMap)
-    _names: PersistentMap[tuple[str, str], frozenset[str]] = field(default_factory=PersistentMap)  # by own labels
-    _loads: PersistentMap[str, requests.Amounts] = field(default_factory=PersistentMap)  # also of nodes not yet seen
-    _crowds: Tally[Labels] = field(default_factory=Tally)
-    _guards: Tally[pod_affinity_terms.Term] = field(default_factory=Tally)
+    # The names of nodes by their labels in OWN_LABELS.
+    _names: PersistentMap[tuple[str, str], frozenset[str]] = field(default_factory=PersistentMap)
+    # The requests of pods by node, also of nodes without an event yet.
+    _loads: PersistentMap[str, requests.Amounts] = field(default_factory=PersistentMap)
+    _pods_by_labels: PodCounts[Labels] = field(default_factory=PodCounts)
+    _anti_affinity: PodCounts[pod_affinity_terms.Term] = field(default_factory=PodCounts)
 
     def node(self, name: str) -> Node | None:
         """A node by its name."""
@@ -56,37 +58,37 @@ class ClusterView:
         return (node for group in self.groups.values() for node in group.nodes.values())
 
     def named(self, key: str, value: str) -> frozenset[str]:
-        """The names of the nodes with one of the labels that are a node's own."""
+        """The names of the nodes with this label, which is one of OWN_LABELS."""
         return self._names.get((key, value)) or frozenset()
 
-    def crowd(self, namespace: str) -> Iterator[tuple[Labels, Mapping[str, int]]]:
-        """The residents of a namespace: their labels, and how many with these lie on each node."""
-        return self._crowds.of(namespace)
+    def pods_by_labels(self, namespace: str) -> Iterator[tuple[Labels, Mapping[str, int]]]:
+        """The pods of a namespace: each set of labels, with the number of pods per node."""
+        return self._pods_by_labels.of(namespace)
 
-    def guards(self, namespace: str) -> Iterator[tuple[pod_affinity_terms.Term, Mapping[str, int]]]:
-        """What residents demand to be apart from in a namespace, and on which nodes they lie."""
-        return self._guards.of(namespace)
+    def anti_affinity_terms(self, namespace: str) -> Iterator[tuple[pod_affinity_terms.Term, Mapping[str, int]]]:
+        """Anti-affinity terms of placed pods that apply to a namespace, with the number of pods per node."""
+        return self._anti_affinity.of(namespace)
 
     def with_cluster(self, labels: Mapping[str, str], *, closed: str = "") -> "ClusterView":
-        """The same with other facts about the cluster as a whole."""
+        """A view with other labels of the cluster, open or closed."""
         return dataclasses.replace(self, labels=labels, closed=closed)
 
     def with_node(self, node: objects.Object) -> "ClusterView":
-        """The same after a node came or changed."""
+        """A view with a node added or updated."""
         new, old = nodes.of_object(node, self._loads.get(node.name) or _NOTHING), self.node(node.name)
         if old == new:
             return self
-        is_alike = old is not None and (old.shape, old.own) == (new.shape, new.own)
-        view = self if is_alike else self.without_node(node.name)
+        is_same_shape = old is not None and (old.shape, old.own) == (new.shape, new.own)
+        view = self if is_same_shape else self.without_node(node.name)
         return dataclasses.replace(
             view,
             groups=view._with_group(new),
             _shapes=view._shapes.having(node.name, new.shape),
-            _names=view._names if is_alike else _named(view._names, new, 1),
+            _names=view._names if is_same_shape else _named(view._names, new, 1),
         )
 
     def without_node(self, name: str) -> "ClusterView":
-        """The same after a node went. Its residents are remembered until they go, too."""
+        """A view without a node. Its pods are kept until they are deleted."""
         node = self.node(name)
         if node is None:
             return self
@@ -98,42 +100,42 @@ class ClusterView:
         return dataclasses.replace(self, groups=groups, _shapes=self._shapes.without(name), _names=names)
 
     def with_pod(self, pod: objects.Object) -> "ClusterView":
-        """The same after a pod came or changed. Until it is bound, what was reserved for it stays reserved."""
-        resident = resident_pods.of_pod(pod)
-        if resident is not None:
-            return self.with_resident(pod.key, resident)
+        """A view with a pod added or updated. Its reservation is kept until it is bound."""
+        placed = placed_pods.of_pod(pod)
+        if placed is not None:
+            return self.with_placed_pod(pod.key, placed)
         is_waiting = pod.key in self.reservations and not requests.is_finished(pod)
         return self if is_waiting else self.without_pod(pod.key)
 
-    def with_resident(self, key: objects.NamespacedName, resident: PlacedPod) -> "ClusterView":
-        """The same with a pod on a node."""
-        if self.residents.get(key) == resident:
+    def with_placed_pod(self, key: objects.NamespacedName, placed: PlacedPod) -> "ClusterView":
+        """A view with a pod on a node."""
+        if self.pods.get(key) == placed:
             return self
-        view = self.without_pod(key)._counted(resident, 1)
-        return dataclasses.replace(view, residents=view.residents.having(key, resident))
+        view = self.without_pod(key)._counted(placed, 1)
+        return dataclasses.replace(view, pods=view.pods.having(key, placed))
 
     def without_pod(self, key: objects.NamespacedName) -> "ClusterView":
-        """The same after a pod went, or a reservation was given up."""
+        """A view without a pod and its reservation."""
         view = self
         if (reservation := self.reservations.get(key)) is not None:
-            view = self._counted(reservation.resident, -1)
+            view = self._counted(reservation.placed, -1)
             view = dataclasses.replace(view, reservations=view.reservations.without(key))
-        if (resident := self.residents.get(key)) is not None:
-            view = view._counted(resident, -1)
-            view = dataclasses.replace(view, residents=view.residents.without(key))
+        if (placed := self.pods.get(key)) is not None:
+            view = view._counted(placed, -1)
+            view = dataclasses.replace(view, pods=view.pods.without(key))
         return view
 
-    def reserving(self, key: objects.NamespacedName, ask: PodRequest, *, node: str, until: float) -> "ClusterView":
-        """The same with room taken for a pod that was sent here. A pod that is on a node needs none."""
-        if key in self.residents:
+    def reserving(self, key: objects.NamespacedName, request: PodRequest, *, node: str, until: float) -> "ClusterView":
+        """A view with a reservation for a pod. A bound pod needs none."""
+        if key in self.pods:
             return self
-        reservation = Reservation(resident_pods.of_ask(ask, node), until)
-        view = self.without_pod(key)._counted(reservation.resident, 1)
+        reservation = Reservation(placed_pods.of_request(request, node), until)
+        view = self.without_pod(key)._counted(reservation.placed, 1)
         reservations = view.reservations.having(key, reservation)
         return dataclasses.replace(view, reservations=reservations, _earliest=min(view._earliest, until))
 
     def at(self, now: float) -> "ClusterView":
-        """The same at that time: what was reserved until then or earlier is free."""
+        """A view without the reservations that have expired at this time."""
         if now < self._earliest:
             return self
         view = self
@@ -142,21 +144,21 @@ class ClusterView:
         earliest = min((one.until for _, one in view.reservations.items()), default=math.inf)
         return dataclasses.replace(view, _earliest=earliest)
 
-    def _counted(self, resident: PlacedPod, times: int) -> "ClusterView":
-        load = dict(self._loads.get(resident.node) or _NOTHING)
-        requests.add(load, resident.amounts, times)
-        guards = self._guards
-        for term in resident.apart:
+    def _counted(self, placed: PlacedPod, times: int) -> "ClusterView":
+        load = dict(self._loads.get(placed.node) or _NOTHING)
+        requests.add(load, placed.amounts, times)
+        anti_affinity_terms = self._anti_affinity
+        for term in placed.anti_affinity:
             for namespace in sorted(term.namespaces):
-                guards = guards.counted(namespace, term, resident.node, times)
-        node = self.node(resident.node)
+                anti_affinity_terms = anti_affinity_terms.counted(namespace, term, placed.node, times)
+        node = self.node(placed.node)
         free = None if node is None else nodes.remaining(node.allocatable, load)
         return dataclasses.replace(
             self,
             groups=self.groups if node is None or free is None else self._with_group(nodes.with_free(node, free)),
-            _loads=self._loads.having(resident.node, load) if load else self._loads.without(resident.node),
-            _crowds=self._crowds.counted(resident.namespace, resident.labels, resident.node, times),
-            _guards=guards,
+            _loads=self._loads.having(placed.node, load) if load else self._loads.without(placed.node),
+            _pods_by_labels=self._pods_by_labels.counted(placed.namespace, placed.labels, placed.node, times),
+            _anti_affinity=anti_affinity_terms,
         )
 
     def _with_group(self, node: Node) -> Mapping[Shape, NodeGroup]:

@@ -1,5 +1,6 @@
-"""The judge: a pod and views in, a verdict out. Pure: the same view and pod give the same verdict, always.
-Shapes are sieved first, then a node with room is looked up by rank; there is no walk over nodes that cannot fit.
+"""Evaluates a pod against views of clusters: filters, then scores, as kube-scheduler does for nodes. Pure.
+
+Filters run on shapes first; nodes with enough free resources are then found by rank, without a scan of all nodes.
 """
 
 from collections import Counter
@@ -10,76 +11,85 @@ from hansa.scheduling import filters, pod_affinity, scores
 from hansa.scheduling.cluster_view import ClusterView
 from hansa.scheduling.node import Node
 from hansa.scheduling.node_group import NodeGroup
-from hansa.scheduling.plugins import Profile, Sieve, Why
+from hansa.scheduling.plugins import FilterReason, NodeCheck, Profile
 from hansa.scheduling.pod_request import PodRequest
-from hansa.scheduling.verdict import Against, Closed, Fit, Reason, Refusal, Scattered, Shortage, Verdict
+from hansa.scheduling.verdict import Closed, Filtered, Fit, Fragmented, Insufficient, Reason, Refusal, Verdict
 
 SPREADING: Final = Profile(
-    filters=(filters.state, filters.taints, filters.labels, pod_affinity.near, pod_affinity.apart, pod_affinity.spread),
-    scores=((1, scores.room), (1, scores.preference), (1, scores.welcome)),
+    filters=(
+        *(filters.state, filters.taints, filters.labels),
+        *(pod_affinity.affinity, pod_affinity.anti_affinity, pod_affinity.topology_spread),
+    ),
+    scores=((1, scores.least_allocated), (1, scores.node_affinity), (1, scores.taint_toleration)),
 )
-"""As a stock scheduler would: where most stays free."""
+"""The default, as in kube-scheduler: prefers nodes with most free resources."""
 PACKING: Final = Profile(
-    filters=SPREADING.filters, scores=((1, scores.fullness), (1, scores.preference), (1, scores.welcome))
+    filters=SPREADING.filters,
+    scores=((1, scores.most_allocated), (1, scores.node_affinity), (1, scores.taint_toleration)),
 )
-"""Fill what is in use already."""
+"""Prefers nodes with least free resources."""
 
 
-def verdict(ask: PodRequest, views: Iterable[ClusterView], *, profile: Profile = SPREADING) -> Verdict:
-    """Ask every cluster."""
-    answers = [evaluate(ask, view, profile=profile) for view in views]
-    return Verdict(
-        tuple(sorted((one for one in answers if isinstance(one, Fit)), key=lambda fit: (-fit.score, fit.cluster))),
-        tuple(sorted((one for one in answers if isinstance(one, Refusal)), key=lambda one: one.cluster)),
-    )
+def verdict(request: PodRequest, views: Iterable[ClusterView], *, profile: Profile = SPREADING) -> Verdict:
+    """Evaluate a pod in every cluster."""
+    return Verdict.of(evaluate(request, view, profile=profile) for view in views)
 
 
-def evaluate(ask: PodRequest, view: ClusterView, *, profile: Profile = SPREADING) -> Fit | Refusal:
-    """Ask one cluster."""
+def evaluate(request: PodRequest, view: ClusterView, *, profile: Profile = SPREADING) -> Fit | Refusal:
+    """Evaluate a pod in one cluster."""
     if view.closed:
         return Refusal(view.cluster, (Closed(view.closed),))
-    sieves = [sieve for one in profile.filters if (sieve := one(ask, view)) is not None]
-    against: Counter[Why] = Counter()
-    groups = [group for group in view.groups.values() if not _refused(group, sieves, against)]
-    whys = [sieve.node for sieve in sieves if sieve.node is not None]
-    roomy: Counter[Why] = Counter()
-    found = [node for group in groups if (node := _found(group, ask, whys, roomy)) is not None]
+    checks = [check for one in profile.filters if (check := one(request, view)) is not None]
+    filtered: Counter[FilterReason] = Counter()
+    groups = [group for group in view.groups.values() if not _refused(group, checks, filtered)]
+    node_checks = [check.node for check in checks if check.node is not None]
+    filtered_nodes: Counter[FilterReason] = Counter()
+    found = [node for group in groups if (node := _found(group, request, node_checks, filtered_nodes)) is not None]
     if found:
-        best = min((-_score(ask, view, node, profile), node.name) for node in found)
-        return Fit(view.cluster, best[1], -best[0], ask.relations.left)
-    short = _shortages(ask, groups) if groups and not roomy else ()
-    return Refusal(view.cluster, (*short, *_told(against + roomy)))
+        best = min((-_score(request, view, node, profile), node.name) for node in found)
+        return Fit(view.cluster, best[1], -best[0], request.pod_constraints.unchecked)
+    short = _shortages(request, groups) if groups and not filtered_nodes else ()
+    return Refusal(view.cluster, (*short, *_filtered(filtered + filtered_nodes)))
 
 
-def _refused(group: NodeGroup, sieves: list[Sieve], against: Counter[Why]) -> bool:
-    for sieve in sieves:
-        if sieve.shape is not None and (why := sieve.shape(group.shape)):
-            against[why] += len(group.nodes)
+def _refused(group: NodeGroup, checks: list[NodeCheck], filtered: Counter[FilterReason]) -> bool:
+    for check in checks:
+        if check.shape is not None and (reason := check.shape(group.shape)):
+            filtered[reason] += len(group.nodes)
             return True
     return False
 
 
-def _found(group: NodeGroup, ask: PodRequest, whys: list[Callable[[Node], Why]], against: Counter[Why]) -> Node | None:
-    for node in group.fitting(ask.amounts):
-        why = next((why for one in whys if (why := one(node))), "")
-        if not why:
+def _found(
+    group: NodeGroup,
+    request: PodRequest,
+    node_checks: list[Callable[[Node], FilterReason]],
+    filtered: Counter[FilterReason],
+) -> Node | None:
+    for node in group.fitting(request.amounts):
+        reason = next((reason for one in node_checks if (reason := one(node))), "")
+        if not reason:
             return node
-        against[why] += 1
+        filtered[reason] += 1
     return None
 
 
-def _score(ask: PodRequest, view: ClusterView, node: Node, profile: Profile) -> int:
-    return sum(weight * score(ask, view, node) for weight, score in profile.scores)
+def _score(request: PodRequest, view: ClusterView, node: Node, profile: Profile) -> int:
+    return sum(weight * score(request, view, node) for weight, score in profile.scores)
 
 
-def _shortages(ask: PodRequest, groups: list[NodeGroup]) -> tuple[Reason, ...]:
-    """What is missing on nodes that are out of the question for no other reason."""
-    asked = {name: nano for name, nano in sorted(ask.amounts.items()) if nano > 0}
-    heads = {name: min(group.roomiest(name) for group in groups) for name in asked}
-    short = [Shortage(name, asked[name], -free, node) for name, (free, node) in heads.items() if -free < asked[name]]
-    return tuple(short) or (Scattered(asked),)
+def _shortages(request: PodRequest, groups: list[NodeGroup]) -> tuple[Reason, ...]:
+    """The resources that are insufficient on nodes that passed the filters."""
+    requested = {name: nano for name, nano in sorted(request.amounts.items()) if nano > 0}
+    heads = {name: min(group.most_free(name) for group in groups) for name in requested}
+    short = [
+        Insufficient(name, requested[name], -free, node)
+        for name, (free, node) in heads.items()
+        if -free < requested[name]
+    ]
+    return tuple(short) or (Fragmented(requested),)
 
 
-def _told(against: Counter[Why]) -> tuple[Against, ...]:
-    ordered = sorted(against.items(), key=lambda item: (-item[1], item[0]))
-    return tuple(Against(nodes, why) for why, nodes in ordered)
+def _filtered(filtered: Counter[FilterReason]) -> tuple[Filtered, ...]:
+    ordered = sorted(filtered.items(), key=lambda item: (-item[1], item[0]))
+    return tuple(Filtered(nodes, reason) for reason, nodes in ordered)

@@ -1,5 +1,6 @@
-"""Filters that look at a node alone: is it ready, may pods come, does it carry the labels, are its taints tolerated.
-Room is no filter: the judge finds nodes by it. Relations between pods have a module of their own.
+"""Filters on a node's own state: readiness, cordon, taints, node selector and affinity. Reasons are kube-scheduler's.
+
+Resources are checked by `evaluation`; pod affinity and topology spread are in `pod_affinity`.
 """
 
 from collections.abc import Iterable
@@ -8,70 +9,70 @@ from typing import Final
 from hansa.kube.language import affinity, field_selectors, selectors, tolerations
 from hansa.scheduling.cluster_view import ClusterView
 from hansa.scheduling.node import OWN_LABELS, Node, Shape
-from hansa.scheduling.plugins import Sieve, Why
+from hansa.scheduling.plugins import FilterReason, NodeCheck
 from hansa.scheduling.pod_request import PodRequest
 
-_UNWANTED: Final = "without the labels that it selects"
+_NO_MATCH: Final = "node(s) didn't match Pod's node affinity/selector"
 _CORDON: Final = tolerations.Taint("node.kubernetes.io/unschedulable", effect=tolerations.Effect.NO_SCHEDULE)
 
 
-def state(ask: PodRequest, _view: ClusterView) -> Sieve:
-    """A node must be ready and take new pods."""
-    ignores_cordon = not tolerations.untolerated((_CORDON,), ask.tolerations)
+def state(request: PodRequest, _view: ClusterView) -> NodeCheck:
+    """A node must be ready and not cordoned."""
+    ignores_cordon = not tolerations.untolerated((_CORDON,), request.tolerations)
 
-    def why(shape: Shape) -> Why:
+    def reason(shape: Shape) -> FilterReason:
         if not shape.is_ready:
-            return "not ready"
-        return "cordoned" if shape.is_cordoned and not ignores_cordon else ""
+            return "node(s) were not ready"
+        return "node(s) were unschedulable" if shape.is_cordoned and not ignores_cordon else ""
 
-    return Sieve(why)
+    return NodeCheck(reason)
 
 
-def taints(ask: PodRequest, _view: ClusterView) -> Sieve:
-    """A node's taints must be tolerated."""
+def taints(request: PodRequest, _view: ClusterView) -> NodeCheck:
+    """A pod must tolerate the taints of a node."""
 
-    def why(shape: Shape) -> Why:
-        untolerated = tolerations.untolerated(shape.taints, ask.tolerations) if shape.taints else ()
+    def reason(shape: Shape) -> FilterReason:
+        untolerated = tolerations.untolerated(shape.taints, request.tolerations) if shape.taints else ()
         if not untolerated:
             return ""
         first = untolerated[0]
-        return f"tainted {first.key}={first.value}" if first.value else f"tainted {first.key}"
+        return f"node(s) had untolerated taint {{{first.key}: {first.value}}}"
 
-    return Sieve(why)
+    return NodeCheck(reason)
 
 
-def labels(ask: PodRequest, view: ClusterView) -> Sieve | None:
-    """A node must meet nodeSelector and required node affinity."""
-    wanted = ask.affinity
-    if _demands_nothing(wanted):
+def labels(request: PodRequest, view: ClusterView) -> NodeCheck | None:
+    """A node must match nodeSelector and required node affinity."""
+    wanted = request.affinity
+    if _is_empty(wanted):
         return None
     if not names_nodes(wanted):
-        return Sieve(lambda shape: "" if wanted.matches("", shape.labels) else _UNWANTED)
-    names = _pinned(wanted, view)
+        return NodeCheck(lambda shape: "" if wanted.matches("", shape.labels) else _NO_MATCH)
+    names = _named_nodes(wanted, view)
     if names is None:
-        return Sieve(node=lambda node: "" if is_wanted(ask, node) else _UNWANTED)
-    # One pinned pod must not make us look at every node.
+        return NodeCheck(node=lambda node: "" if is_wanted(request, node) else _NO_MATCH)
+    # A pod that names its nodes, such as a DaemonSet's, must not cost a scan of all nodes.
     shapes = {node.shape for name in names if (node := view.node(name)) is not None}
-    return Sieve(
-        lambda shape: "" if shape in shapes else _UNWANTED,
-        lambda node: "" if node.name in names and is_wanted(ask, node) else _UNWANTED,
+    return NodeCheck(
+        lambda shape: "" if shape in shapes else _NO_MATCH,
+        lambda node: "" if node.name in names and is_wanted(request, node) else _NO_MATCH,
     )
 
 
 def names_nodes(wanted: affinity.NodeAffinity) -> bool:
-    """Whether the constraints tell nodes of one shape apart."""
+    """Whether the constraints can distinguish nodes of one shape."""
     terms = wanted.required.terms if wanted.required else ()
     conditions = [*wanted.labels.requirements, *(one for term in terms for one in term.labels.requirements)]
     return any(term.fields.terms for term in terms) or any(one.key in OWN_LABELS for one in conditions)
 
 
-def is_wanted(ask: PodRequest, node: Node) -> bool:
-    """Whether a node meets what the ask demands of its labels."""
-    return _demands_nothing(ask.affinity) or ask.affinity.matches(node.name, node.labels())
+def is_wanted(request: PodRequest, node: Node) -> bool:
+    """Whether a node matches nodeSelector and required node affinity."""
+    return _is_empty(request.affinity) or request.affinity.matches(node.name, node.labels())
 
 
-def _pinned(wanted: affinity.NodeAffinity, view: ClusterView) -> frozenset[str] | None:
-    """The names of all nodes that can be meant, where the constraints name some."""
+def _named_nodes(wanted: affinity.NodeAffinity, view: ClusterView) -> frozenset[str] | None:
+    """The names of all nodes that can match; None if the constraints don't name nodes."""
     if (names := _names(wanted.labels, (), view)) is not None or wanted.required is None:
         return names
     every = [_names(term.labels, term.fields.terms, view) for term in wanted.required.terms]
@@ -80,7 +81,7 @@ def _pinned(wanted: affinity.NodeAffinity, view: ClusterView) -> frozenset[str] 
 
 
 def _names(
-    labels: selectors.Selector, fields: Iterable[field_selectors.Term], view: ClusterView
+    labels: selectors.Selector, fields: Iterable[field_selectors.FieldTerm], view: ClusterView
 ) -> frozenset[str] | None:
     for field in fields:
         if not field.negated:
@@ -91,5 +92,5 @@ def _names(
     return None
 
 
-def _demands_nothing(wanted: affinity.NodeAffinity) -> bool:
+def _is_empty(wanted: affinity.NodeAffinity) -> bool:
     return wanted.required is None and not wanted.labels.requirements

@@ -1,5 +1,6 @@
-"""A node as a scheduler sees it: what is free on it, and its shape, which many nodes share.
-Labels that name one node only are kept apart from the shape, or no two nodes would be alike.
+"""A node for schedulers: its free resources, and its shape (labels, taints, state), which many nodes share.
+
+Labels that are unique per node are not part of the shape: otherwise every node had its own.
 """
 
 from collections.abc import Mapping
@@ -13,22 +14,22 @@ from hansa.kube.language import tolerations
 from hansa.model import capacity, requests
 
 OWN_LABELS: Final = frozenset({"kubernetes.io/hostname", "alpha.eksctl.io/instance-id"})
-"""The labels that are a node's own."""
+"""Labels that are unique per node."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """All that decides about a node except what is free on it and its own labels."""
+    """Everything that filters read of a node, except free resources and unique labels."""
 
     pairs: tuple[tuple[str, str], ...] = ()
     taints: tuple[tolerations.Taint, ...] = ()
     is_ready: bool = True
     is_cordoned: bool = False
-    labels: Mapping[str, str] = field(default_factory=dict, compare=False)  # the pairs again
+    labels: Mapping[str, str] = field(default_factory=dict, compare=False)  # `pairs` as a mapping
 
 
 class Node(msgspec.Struct, frozen=True, gc=False):
-    """A node and what is free on it."""
+    """A node and its free resources."""
 
     name: str
     shape: Shape
@@ -46,14 +47,14 @@ class Node(msgspec.Struct, frozen=True, gc=False):
 
 
 def of_object(node: objects.Object, load: Mapping[str, int]) -> Node:
-    """Read a node that bears this load."""
+    """Decode a Node whose pods request this load."""
     spec, status = node.decode("spec", capacity.NodeSpec), node.decode("status", capacity.NodeStatus)
     labels = {key: value for key, value in node.labels.items() if key not in OWN_LABELS}
     shape = Shape(
         pairs=tuple(sorted(labels.items())),
         taints=spec.taints or (),
         is_ready=any(one.type == "Ready" and one.status == "True" for one in status.conditions or ()),
-        is_cordoned=bool(spec.unschedulable) or node.is_leaving,
+        is_cordoned=bool(spec.unschedulable) or node.is_deleting,
         labels=labels,
     )
     own = {key: node.labels[key] for key in OWN_LABELS if key in node.labels}
@@ -62,10 +63,10 @@ def of_object(node: objects.Object, load: Mapping[str, int]) -> Node:
 
 
 def remaining(allocatable: Mapping[str, int], load: Mapping[str, int]) -> requests.Amounts:
-    """What a load leaves of each resource; below nothing where more was promised than there is."""
+    """Allocatable less the load; negative if the node is overcommitted."""
     return {name: nano - load.get(name, 0) for name, nano in allocatable.items()}
 
 
 def with_free(node: Node, free: requests.Amounts) -> Node:
-    """The same node with this much free."""
+    """The node with other free resources."""
     return Node(node.name, node.shape, node.own, node.allocatable, free)

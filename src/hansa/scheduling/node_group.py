@@ -1,5 +1,6 @@
-"""The nodes of one shape, ranked by what is free of each resource, so that one that fits is found without a walk.
-A change is a new group; the old one stays as it was.
+"""The nodes of one shape, ranked by their free amount of each resource, so that a fitting one is found without a scan.
+
+Immutable: a change returns a new group.
 """
 
 import bisect
@@ -8,31 +9,31 @@ from dataclasses import dataclass, field
 
 from hansa.scheduling.node import Node, Shape
 
-Rank = Sequence[tuple[int, str]]  # (less what is free, name): the roomiest node first, then by name
+Rank = Sequence[tuple[int, str]]  # (-free, name): the node with most free first, then by name
 
 
 @dataclass(frozen=True, slots=True)
 class NodeGroup:
-    """Nodes that differ only in their name and in what is free. Lists and dicts in it are never changed."""
+    """Nodes that differ only in unique labels and free resources. Its lists and dicts are never modified."""
 
     shape: Shape
     nodes: Mapping[str, Node] = field(default_factory=dict)
     ranks: Mapping[str, Rank] = field(default_factory=dict)
 
     def having(self, node: Node) -> "NodeGroup":
-        """The same with this node as it is now."""
+        """A group with this node added or replaced."""
         old = self.nodes.get(node.name)
         ranks = _reranked(self.ranks, node.name, old.free if old else {}, node.free)
         return NodeGroup(self.shape, {**self.nodes, node.name: node}, ranks)
 
     def without(self, name: str) -> "NodeGroup":
-        """The same without this node."""
+        """A group without this node."""
         nodes = dict(self.nodes)
         return NodeGroup(self.shape, ranks=_reranked(self.ranks, name, nodes.pop(name).free, {}), nodes=nodes)
 
-    def fitting(self, asked: Mapping[str, int]) -> Iterator[Node]:
-        """The nodes where all of this is free, the roomiest in what is scarcest first."""
-        wanted = [(resource, nano) for resource, nano in asked.items() if nano > 0]
+    def fitting(self, requested: Mapping[str, int]) -> Iterator[Node]:
+        """The nodes with all of this free, ordered by the free amount of the scarcest resource, most first."""
+        wanted = [(resource, nano) for resource, nano in requested.items() if nano > 0]
         if not wanted:
             return iter(self.nodes.values())
         ranks = [self.ranks.get(resource, ()) for resource, _ in wanted]
@@ -46,14 +47,14 @@ class NodeGroup:
         for place in range(count):
             node = nodes[rank[place][1]]
             free = node.free
-            for resource, nano in wanted:  # the innermost loop of a verdict
+            for resource, nano in wanted:  # the innermost loop of an evaluation
                 if free.get(resource, 0) < nano:
                     break
             else:
                 yield node
 
-    def roomiest(self, resource: str) -> tuple[int, str]:
-        """The head of a rank: the node with most of a resource."""
+    def most_free(self, resource: str) -> tuple[int, str]:
+        """The first entry of a rank: the node with most of a resource free."""
         rank = self.ranks.get(resource)
         return rank[0] if rank else (0, "")
 

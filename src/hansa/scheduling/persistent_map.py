@@ -1,5 +1,6 @@
-"""A map whose every change is a new map that shares almost all of the old one, so that views are cheap and immutable.
-A tree by hash: leaves are small dicts, so that a change copies one leaf and the few branches above it.
+"""An immutable map: a change returns a new map that shares most of its nodes with the old one. Used by views.
+
+A hash trie with small dicts as leaves: a change copies one leaf and its path.
 """
 
 from collections.abc import Iterator
@@ -7,14 +8,14 @@ from typing import Any, Final, Generic, TypeVar
 
 K = TypeVar("K")
 V = TypeVar("V")
-_BITS: Final = 5  # of the hash, for each level
+_BITS: Final = 5  # of the hash, per level
 _BRANCHES: Final = 1 << _BITS
 _LEAF: Final = 64  # entries; copying them costs less than another level
-_DEEPEST: Final = 12  # levels; then the hash is used up
+_DEEPEST: Final = 12  # levels; 60 bits of the hash
 
 
 class PersistentMap(Generic[K, V]):
-    """An immutable map. The order of its items depends on hashes: who needs one sorts."""
+    """An immutable map. Items are in no particular order."""
 
     __slots__ = ("_root", "_size")
 
@@ -23,7 +24,7 @@ class PersistentMap(Generic[K, V]):
         self._size = 0
 
     def get(self, key: K) -> V | None:
-        """What is there, or None."""
+        """The value of a key, or None."""
         node, rest = self._root, hash(key)
         while type(node) is tuple:
             node = node[rest & (_BRANCHES - 1)]
@@ -32,14 +33,14 @@ class PersistentMap(Generic[K, V]):
         return found
 
     def having(self, key: K, value: V) -> "PersistentMap[K, V]":
-        """The same with this entry."""
+        """A map with this entry added or replaced."""
         made: PersistentMap[K, V] = PersistentMap()
         made._root = _having(self._root, hash(key), 0, key, value)
         made._size = self._size + (self.get(key) is None)
         return made
 
     def without(self, key: K) -> "PersistentMap[K, V]":
-        """The same without this entry."""
+        """A map without this entry."""
         if self.get(key) is None:
             return self
         made: PersistentMap[K, V] = PersistentMap()

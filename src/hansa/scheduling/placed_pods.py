@@ -1,4 +1,4 @@
-"""Pods that lie on nodes, and tallies of them, so that those that a selector means are found without a walk."""
+"""Pods on nodes, and counts of them by namespace and labels, so that selectors need no scan of all pods."""
 
 import functools
 from collections.abc import Iterator, Mapping
@@ -14,40 +14,42 @@ from hansa.scheduling.persistent_map import PersistentMap
 from hansa.scheduling.pod_request import PodRequest
 
 Labels = frozenset[tuple[str, str]]
-_KINDS = 65_536  # sets of labels that are kept once in memory; the pods of a Deployment share one
+_KINDS = 65_536  # sets of labels that are interned; the pods of a ReplicaSet share one
 
 
 class PlacedPod(msgspec.Struct, frozen=True, gc=False):
-    """A pod on its node. Pods that it keeps away say so by `apart`."""
+    """A pod on its node, with its required anti-affinity terms: they exclude other pods."""
 
     node: str
     amounts: requests.Amounts
     namespace: str
     labels: Labels
-    apart: tuple[pod_affinity_terms.Term, ...] = ()
+    anti_affinity: tuple[pod_affinity_terms.Term, ...] = ()
 
 
 def of_pod(pod: objects.Object) -> PlacedPod | None:
-    """The pod as a resident; None if it is bound to no node or has finished."""
-    claim = requests.claim(pod)
-    if claim is None:
+    """The pod on its node; None if it is not bound or is finished."""
+    bound = requests.of_bound_pod(pod)
+    if bound is None:
         return None
-    apart = pod_affinity_terms.of_pod(pod).apart
-    return PlacedPod(claim.node, claim.amounts, pod.namespace, labels_of(pod.labels), apart)
+    anti_affinity = pod_affinity_terms.of_pod(pod).anti_affinity
+    return PlacedPod(bound.node, bound.amounts, pod.namespace, labels_of(pod.labels), anti_affinity)
 
 
-def of_ask(ask: PodRequest, node: str) -> PlacedPod:
-    """Who asked, as if it were on the node already."""
-    return PlacedPod(node, ask.amounts, ask.namespace, labels_of(ask.labels), ask.relations.apart)
+def of_request(request: PodRequest, node: str) -> PlacedPod:
+    """The requesting pod as if it were on this node."""
+    return PlacedPod(
+        node, request.amounts, request.namespace, labels_of(request.labels), request.pod_constraints.anti_affinity
+    )
 
 
 def labels_of(labels: Mapping[str, str]) -> Labels:
-    """Labels as a value that can be a key, once in memory for all that have the same."""
-    return _once(frozenset(labels.items()))
+    """Labels as a hashable value, interned."""
+    return _interned(frozenset(labels.items()))
 
 
 @functools.lru_cache(maxsize=_KINDS)
-def _once(labels: Labels) -> Labels:
+def _interned(labels: Labels) -> Labels:
     return labels
 
 
@@ -55,23 +57,25 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Tally(Generic[T]):
-    """How many residents of a kind lie on each node, by namespace."""
+class PodCounts(Generic[T]):
+    """The number of pods per node, by namespace and kind (labels, or an anti-affinity term)."""
 
-    _spaces: PersistentMap[str, PersistentMap[T, Mapping[str, int]]] = field(default_factory=PersistentMap)
+    _namespaces: PersistentMap[str, PersistentMap[T, Mapping[str, int]]] = field(default_factory=PersistentMap)
 
-    def counted(self, namespace: str, kind: T, node: str, times: int) -> "Tally[T]":
-        """The same with one more or less."""
-        kinds = self._spaces.get(namespace) or PersistentMap[T, Mapping[str, int]]()
+    def counted(self, namespace: str, kind: T, node: str, times: int) -> "PodCounts[T]":
+        """Counts with `times` added for one kind and node."""
+        kinds = self._namespaces.get(namespace) or PersistentMap[T, Mapping[str, int]]()
         counts = dict(kinds.get(kind) or {})
         if left := counts.get(node, 0) + times:
             counts[node] = left
         else:
             del counts[node]
         kinds = kinds.having(kind, counts) if counts else kinds.without(kind)
-        return Tally(self._spaces.having(namespace, kinds) if len(kinds) else self._spaces.without(namespace))
+        return PodCounts(
+            self._namespaces.having(namespace, kinds) if len(kinds) else self._namespaces.without(namespace)
+        )
 
     def of(self, namespace: str) -> Iterator[tuple[T, Mapping[str, int]]]:
-        """The kinds in a namespace, each with its numbers by node."""
-        kinds = self._spaces.get(namespace)
+        """The kinds in a namespace, each with its counts by node."""
+        kinds = self._namespaces.get(namespace)
         return iter(()) if kinds is None else kinds.items()

@@ -1,7 +1,7 @@
-"""What a filter and a score are: the whole interface between the judge and its plugins.
+"""The interface of filters and scores, as in kube-scheduler's framework.
 
-A filter is asked once for each cluster, so that it can prepare. It answers None when the ask does not concern it, or
-with a sieve. Most of a sieve works on shapes, of which there are few; only what names single nodes works on nodes.
+A filter is called once per pod and cluster, and returns a check of nodes, or None if it does not apply to the pod.
+Checks run on shapes, of which there are few, and on single nodes only where unique labels matter.
 """
 
 from collections.abc import Callable
@@ -12,28 +12,28 @@ from hansa.scheduling.cluster_view import ClusterView
 from hansa.scheduling.node import Node, Shape
 from hansa.scheduling.pod_request import PodRequest
 
-Why = str
-"""What is against, as it ends the sentence "4 nodes are …" ("tainted gpu"); empty if nothing is."""
+FilterReason = str
+"""Why nodes are filtered out, such as "node(s) were unschedulable"; empty if they pass."""
 
 
 @dataclass(frozen=True, slots=True)
-class Sieve:
-    """What one filter has against the nodes of one cluster, for one ask."""
+class NodeCheck:
+    """The check of one filter for one pod and cluster, on shapes, on nodes, or on both."""
 
-    shape: Callable[[Shape], Why] | None = None
-    node: Callable[[Node], Why] | None = None
+    shape: Callable[[Shape], FilterReason] | None = None
+    node: Callable[[Node], FilterReason] | None = None
 
 
 class Filter(Protocol):
-    """Rules nodes out."""
+    """Excludes nodes."""
 
-    def __call__(self, ask: PodRequest, view: ClusterView, /) -> Sieve | None: ...
+    def __call__(self, request: PodRequest, view: ClusterView, /) -> NodeCheck | None: ...
 
 
 class Score(Protocol):
-    """How good a node would be, from 0 to 100. Asked only about the nodes that the judge would pick in each group."""
+    """Rates a node from 0 to 100. Called for the best node of each group only."""
 
-    def __call__(self, ask: PodRequest, view: ClusterView, node: Node, /) -> int: ...
+    def __call__(self, request: PodRequest, view: ClusterView, node: Node, /) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)

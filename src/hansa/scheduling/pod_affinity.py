@@ -1,5 +1,6 @@
-"""Filters that look at who lies where: pod affinity, anti-affinity (of both sides) and topology spread.
-They judge one cluster as its own scheduler would, from the residents and reservations that the view knows.
+"""Filters for pod affinity, anti-affinity (of the pod and of placed pods) and topology spread constraints.
+
+They decide as the cluster's own scheduler does, by the pods and reservations in the view. Reasons are kube-scheduler's.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -7,79 +8,90 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from hansa.scheduling import filters
 from hansa.scheduling.cluster_view import ClusterView
 from hansa.scheduling.node import OWN_LABELS, Node
-from hansa.scheduling.plugins import Sieve, Why
+from hansa.scheduling.plugins import FilterReason, NodeCheck
 from hansa.scheduling.pod_affinity_terms import Spread, Term
 from hansa.scheduling.pod_request import PodRequest
 
 
-def near(ask: PodRequest, view: ClusterView) -> Sieve | None:
-    """A node must be in the domain of pods that the ask wants to be near."""
-    terms = ask.relations.near
+def affinity(request: PodRequest, view: ClusterView) -> NodeCheck | None:
+    """A node must be in a domain with pods that match the pod's affinity terms."""
+    terms = request.pod_constraints.affinity
     if not terms:
         return None
-    homes = set(_nodes_with(view, terms))
-    if not homes and all(term.matches(ask.namespace, ask.labels) for term in terms):
-        # The first of a group that wants to be together may go anywhere that has the domain.
-        return _all_of([_sieve(term.topology, lambda value: "" if value is not None else _NOT_NEAR) for term in terms])
-    return _all_of([_inside(term.topology, _domains(view, homes, term.topology)) for term in terms])
+    matching = set(_nodes_with(view, terms))
+    if not matching and all(term.matches(request.namespace, request.labels) for term in terms):
+        # The first pod of a group that matches its own terms may use any node with the topology label.
+        return _all_of(
+            [_label_check(one.topology, lambda value: "" if value is not None else _AFFINITY) for one in terms]
+        )
+    return _all_of([_inside(term.topology, _domains(view, matching, term.topology)) for term in terms])
 
 
-def apart(ask: PodRequest, view: ClusterView) -> Sieve | None:
-    """A node must not be in the domain of pods that the ask wants to be apart from, or that want it of the ask."""
-    taken: dict[str, set[str]] = {}
-    for term in ask.relations.apart:
-        taken.setdefault(term.topology, set()).update(_domains(view, _nodes_with(view, (term,)), term.topology))
-    for term, counts in view.guards(ask.namespace):
-        if term.selector.matches(ask.labels):
-            taken.setdefault(term.topology, set()).update(_domains(view, counts, term.topology))
-    sieves = [_outside(topology, values) for topology, values in taken.items() if values]
-    return _all_of(sieves) if sieves else None
+def anti_affinity(request: PodRequest, view: ClusterView) -> NodeCheck | None:
+    """A node must not be in a domain that is excluded by anti-affinity terms of the pod or of placed pods."""
+    own: dict[str, set[str]] = {}
+    for term in request.pod_constraints.anti_affinity:
+        own.setdefault(term.topology, set()).update(_domains(view, _nodes_with(view, (term,)), term.topology))
+    existing: dict[str, set[str]] = {}
+    for term, counts in view.anti_affinity_terms(request.namespace):
+        if term.selector.matches(request.labels):
+            existing.setdefault(term.topology, set()).update(_domains(view, counts, term.topology))
+    checks = [
+        _outside(topology, values, reason)
+        for excluded, reason in ((own, _ANTI_AFFINITY), (existing, _EXISTING_ANTI_AFFINITY))
+        for topology, values in excluded.items()
+        if values
+    ]
+    return _all_of(checks) if checks else None
 
 
-def spread(ask: PodRequest, view: ClusterView) -> Sieve | None:
-    """A node must be in a domain that may get one more."""
-    spreads = ask.relations.spreads
-    return _all_of([_evened(one, ask, view) for one in spreads]) if spreads else None
+def topology_spread(request: PodRequest, view: ClusterView) -> NodeCheck | None:
+    """A node must be in a domain where one more pod keeps the skew within maxSkew."""
+    spreads = request.pod_constraints.spreads
+    return _all_of([_within_skew(one, request, view) for one in spreads]) if spreads else None
 
 
-_NOT_NEAR = "away from the pods that it must be near"
-_NOT_APART = "beside pods that it must be apart from"
+_AFFINITY = "node(s) didn't match pod affinity rules"
+_ANTI_AFFINITY = "node(s) didn't match pod anti-affinity rules"
+_EXISTING_ANTI_AFFINITY = "node(s) didn't satisfy existing pods anti-affinity rules"
+_SPREAD = "node(s) didn't match pod topology spread constraints"
 
 
-def _inside(topology: str, values: Collection[str]) -> Sieve:
-    return _sieve(topology, lambda value: "" if value in values else _NOT_NEAR)
+def _inside(topology: str, values: Collection[str]) -> NodeCheck:
+    return _label_check(topology, lambda value: "" if value in values else _AFFINITY)
 
 
-def _outside(topology: str, values: Collection[str]) -> Sieve:
-    return _sieve(topology, lambda value: _NOT_APART if value in values else "")
+def _outside(topology: str, values: Collection[str], reason: FilterReason) -> NodeCheck:
+    return _label_check(topology, lambda value: reason if value in values else "")
 
 
-def _evened(one: Spread, ask: PodRequest, view: ClusterView) -> Sieve:
-    census = _Census(one, ask, view)
-    counts = census.counts()
-    lowest = census.lowest(counts)
-    own = one.selector.matches(ask.labels)
+def _within_skew(one: Spread, request: PodRequest, view: ClusterView) -> NodeCheck:
+    domains = _DomainCounts(one, request, view)
+    counts = domains.counts()
+    lowest = domains.lowest(counts)
+    own = one.selector.matches(request.labels)
 
-    def why(value: str | None) -> Why:
+    def reason(value: str | None) -> FilterReason:
         if value is None:
-            return f"without the label {one.topology}"
-        return f"in a full {one.topology}" if counts.get(value, 0) + own - lowest > one.most else ""
+            return f"{_SPREAD} (missing required label {one.topology})"
+        is_exceeded = counts.get(value, 0) + own - lowest > one.max_skew
+        return f"{_SPREAD} (maxSkew {one.max_skew} over {one.topology})" if is_exceeded else ""
 
-    return _sieve(one.topology, why)
+    return _label_check(one.topology, reason)
 
 
-class _Census:
-    """Those that are to be spread, by domain. Nodes without all the labels to spread over don't count."""
+class _DomainCounts:
+    """The pods that a constraint selects, by domain. Nodes without the labels of all constraints don't count."""
 
-    def __init__(self, one: Spread, ask: PodRequest, view: ClusterView) -> None:
-        self._one, self._ask, self._view = one, ask, view
-        self._every = {spread.topology for spread in ask.relations.spreads}
-        self._is_by_node = not self._every.isdisjoint(OWN_LABELS) or filters.names_nodes(ask.affinity)
+    def __init__(self, one: Spread, request: PodRequest, view: ClusterView) -> None:
+        self._one, self._ask, self._view = one, request, view
+        self._every = {spread.topology for spread in request.pod_constraints.spreads}
+        self._is_by_node = not self._every.isdisjoint(OWN_LABELS) or filters.names_nodes(request.affinity)
 
     def counts(self) -> Mapping[str, int]:
-        """How many lie in each domain that is not empty."""
+        """The number of pods in each domain with any."""
         found: dict[str, int] = {}
-        for labels, numbers in self._view.crowd(self._ask.namespace):
+        for labels, numbers in self._view.pods_by_labels(self._ask.namespace):
             if self._one.selector.matches(dict(labels)):
                 for name, number in numbers.items():
                     node = self._view.node(name)
@@ -88,13 +100,13 @@ class _Census:
         return found
 
     def lowest(self, counts: Mapping[str, int]) -> int:
-        """How many lie in the emptiest domain. The walk ends at the first domain with none."""
+        """The minimum number of pods in a domain. The scan ends at the first domain without any."""
         seen: set[str] = set()
         for domain in self._domains():
             if domain not in counts:
                 return 0
             seen.add(domain)
-        return min(counts.values(), default=0) if len(seen) >= self._one.least_domains else 0
+        return min(counts.values(), default=0) if len(seen) >= self._one.min_domains else 0
 
     def _domains(self) -> Iterator[str]:
         for group in self._view.groups.values():
@@ -102,40 +114,40 @@ class _Census:
                 if (domain := self._domain(node)) is not None:
                     yield domain
                 if not self._is_by_node:
-                    break  # one stands for all of its shape
+                    break  # all nodes of a shape have the same domain
 
     def _domain(self, node: Node) -> str | None:
         if any(node.label(topology) is None for topology in self._every):
             return None
-        is_counted = self._one.counts_unwanted or filters.is_wanted(self._ask, node)
+        is_counted = self._one.ignores_node_affinity or filters.is_wanted(self._ask, node)
         return node.label(self._one.topology) if is_counted else None
 
 
 def _nodes_with(view: ClusterView, terms: Collection[Term]) -> Iterator[str]:
-    """The nodes with a pod that all of the terms mean."""
+    """The nodes with a pod that matches all of the terms."""
     for namespace in sorted(frozenset.intersection(*(term.namespaces for term in terms))):
-        for labels, counts in view.crowd(namespace):
+        for labels, counts in view.pods_by_labels(namespace):
             as_map = dict(labels)
             if all(term.selector.matches(as_map) for term in terms):
                 yield from counts
 
 
 def _domains(view: ClusterView, names: Collection[str] | Iterator[str], topology: str) -> set[str]:
-    homes = (view.node(name) for name in names)
-    return {value for home in homes if home is not None and (value := home.label(topology)) is not None}
+    nodes = (view.node(name) for name in names)
+    return {value for node in nodes if node is not None and (value := node.label(topology)) is not None}
 
 
-def _sieve(topology: str, why: Callable[[str | None], Why]) -> Sieve:
-    """A sieve by the value of one label, on shapes where that is enough."""
+def _label_check(topology: str, reason: Callable[[str | None], FilterReason]) -> NodeCheck:
+    """A check of the value of one label, on shapes unless the label is unique per node."""
     if topology in OWN_LABELS:
-        return Sieve(node=lambda node: why(node.label(topology)))
-    return Sieve(lambda shape: why(shape.labels.get(topology)))
+        return NodeCheck(node=lambda node: reason(node.label(topology)))
+    return NodeCheck(lambda shape: reason(shape.labels.get(topology)))
 
 
-def _all_of(sieves: list[Sieve]) -> Sieve:
-    shapes = [one.shape for one in sieves if one.shape is not None]
-    nodes = [one.node for one in sieves if one.node is not None]
-    return Sieve(
-        (lambda shape: next((why for one in shapes if (why := one(shape))), "")) if shapes else None,
-        (lambda node: next((why for one in nodes if (why := one(node))), "")) if nodes else None,
+def _all_of(checks: list[NodeCheck]) -> NodeCheck:
+    shapes = [one.shape for one in checks if one.shape is not None]
+    nodes = [one.node for one in checks if one.node is not None]
+    return NodeCheck(
+        (lambda shape: next((reason for one in shapes if (reason := one(shape))), "")) if shapes else None,
+        (lambda node: next((reason for one in nodes if (reason := one(node))), "")) if nodes else None,
     )

@@ -1,5 +1,6 @@
-"""How a pod wants to lie to other pods: required pod affinity, anti-affinity and topology spread, read from its spec.
-What cannot be judged from outside (namespaces chosen by labels) is named, and left to the cluster's own scheduler.
+"""Required pod affinity, anti-affinity and topology spread constraints, decoded from a pod's spec.
+
+Terms with a namespaceSelector are listed as unchecked, and left to the cluster's own scheduler.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,70 +13,70 @@ from hansa.kube import objects
 from hansa.kube.language import selectors
 from hansa.runtime import errors
 
-Namespaces = Callable[[str], str]  # the name of a namespace there
+Namespaces = Callable[[str], str]  # maps a namespace to its name in the cluster
 
 
-class RelationError(errors.HansaError, ValueError):
-    """A pod's relations to other pods don't have the form of the API."""
+class PodConstraintError(errors.HansaError, ValueError):
+    """Affinity or topology spread constraints of a pod are not valid."""
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """Pods of these namespaces with these labels, in the same domain."""
+    """A term of pod affinity or anti-affinity: pods of these namespaces with these labels, in the same domain."""
 
-    topology: str  # the node label whose value names the domain
+    topology: str  # topologyKey: the node label whose values are the domains
     namespaces: frozenset[str]
     selector: selectors.Selector
 
     def matches(self, namespace: str, labels: Mapping[str, str]) -> bool:
-        """Whether a pod of that namespace with those labels is meant."""
+        """Whether the term selects a pod of this namespace with these labels."""
         return namespace in self.namespaces and self.selector.matches(labels)
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """How evenly the pods that the selector means must lie over the domains."""
+    """A topology spread constraint."""
 
     topology: str
-    most: int  # pods more than in the emptiest domain
+    max_skew: int  # the maximum difference to the domain with fewest pods
     selector: selectors.Selector
-    least_domains: int = 1
-    counts_unwanted: bool = False  # also nodes that the pod's own node affinity rules out
+    min_domains: int = 1
+    ignores_node_affinity: bool = False  # nodeAffinityPolicy Ignore
 
 
 @dataclass(frozen=True, slots=True)
-class Relations:
-    """What a pod demands about other pods. `left` is what it demands besides, and nobody outside can judge."""
+class PodConstraints:
+    """The required constraints of a pod on other pods. `unchecked` names those that only the cluster can check."""
 
-    near: tuple[Term, ...] = ()
-    apart: tuple[Term, ...] = ()
+    affinity: tuple[Term, ...] = ()
+    anti_affinity: tuple[Term, ...] = ()
     spreads: tuple[Spread, ...] = ()
-    left: tuple[str, ...] = ()
+    unchecked: tuple[str, ...] = ()
 
 
-NONE: Final = Relations()
+NONE: Final = PodConstraints()
 _MARKS: Final = (b'"podAffinity"', b'"podAntiAffinity"', b'"topologySpreadConstraints"')
 
 
-def of_pod(pod: objects.Object, below: Namespaces = str) -> Relations:
-    """Read a pod's relations; `below` translates its namespace and those that it names."""
+def of_pod(pod: objects.Object, below: Namespaces = str) -> PodConstraints:
+    """Decode a pod's constraints; `below` maps its namespace and those that its terms name."""
     raw = pod.raw("spec")
-    if not any(mark in raw for mark in _MARKS):  # nearly every pod: spare the decoding
+    if not any(mark in raw for mark in _MARKS):  # nearly every pod: decoding is not needed
         return NONE
     try:
         spec = pod.decode("spec", _Spec)
     except msgspec.ValidationError as error:
-        raise RelationError(f"the relations of pod {pod.key} to others cannot be read: {error}") from None
+        raise PodConstraintError(f"invalid affinity or topologySpreadConstraints of pod {pod.key}: {error}") from None
     affinity = spec.affinity or _Affinity()
-    near, blind_near = _terms(affinity.pod_affinity, pod, below)
-    apart, blind_apart = _terms(affinity.pod_anti_affinity, pod, below)
-    left = ("pod affinity",) * blind_near + ("pod anti-affinity",) * blind_apart
+    terms, has_unchecked = _terms(affinity.pod_affinity, pod, below)
+    anti_terms, has_unchecked_anti = _terms(affinity.pod_anti_affinity, pod, below)
+    unchecked = ("pod affinity",) * has_unchecked + ("pod anti-affinity",) * has_unchecked_anti
     hard = (one for one in spec.topology_spread_constraints or () if one.when_unsatisfiable == "DoNotSchedule")
-    return Relations(
-        near,
-        apart,
+    return PodConstraints(
+        terms,
+        anti_terms,
         tuple(_spread(one, pod.labels) for one in hard),
-        tuple(f"{one} by namespaceSelector" for one in left),
+        tuple(f"{one} by namespaceSelector" for one in unchecked),
     )
 
 
@@ -113,10 +114,10 @@ class _Spec(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def _terms(affinity: _PodAffinity | None, pod: objects.Object, below: Namespaces) -> tuple[tuple[Term, ...], bool]:
-    """The terms that can be judged, and whether there are others."""
+    """The terms that can be checked, and whether there are others."""
     required = (affinity.required if affinity else None) or ()
-    judged = [one for one in required if one.namespace_selector is None]
-    return tuple(_term(one, pod, below) for one in judged), len(judged) < len(required)
+    checked = [one for one in required if one.namespace_selector is None]
+    return tuple(_term(one, pod, below) for one in checked), len(checked) < len(required)
 
 
 def _term(term: _Term, pod: objects.Object, below: Namespaces) -> Term:
@@ -126,12 +127,12 @@ def _term(term: _Term, pod: objects.Object, below: Namespaces) -> Term:
 
 def _spread(one: _Spread, labels: Mapping[str, str]) -> Spread:
     selector = selectors.of_object(one.label_selector)
-    # The pods of one revision among themselves; the API server writes the same into the selector since 1.34.
+    # matchLabelKeys: pods of one revision only. The API server merges them into the selector since 1.34.
     own = selectors.of_labels({key: labels[key] for key in one.match_label_keys or () if key in labels})
     return Spread(
         topology=one.topology_key,
-        most=one.max_skew,
+        max_skew=one.max_skew,
         selector=selectors.Selector(selector.requirements + own.requirements),
-        least_domains=one.min_domains or 1,
-        counts_unwanted=one.node_affinity_policy == "Ignore",
+        min_domains=one.min_domains or 1,
+        ignores_node_affinity=one.node_affinity_policy == "Ignore",
     )

@@ -1,5 +1,6 @@
-"""What a pod asks of a cluster, read once: amounts, node constraints, tolerations, relations to other pods.
-Its volumes and host ports are left to the cluster's own scheduler.
+"""What filters and scores read of a pod, decoded once: resources, node affinity, tolerations, pod constraints.
+
+Volumes and host ports are left to the cluster's own scheduler.
 """
 
 from collections.abc import Mapping
@@ -11,30 +12,30 @@ from hansa.kube import objects
 from hansa.kube.language import affinity as node_affinity
 from hansa.kube.language.tolerations import Toleration
 from hansa.model import requests
-from hansa.scheduling import pod_affinity_terms as pod_relations
+from hansa.scheduling import pod_affinity_terms
 
 
 @dataclass(frozen=True, slots=True)
 class PodRequest:
-    """A pod that looks for a place, as it would be in the cluster that is asked."""
+    """A pod to schedule, with the namespace that it has in the cluster."""
 
     amounts: requests.Amounts
     namespace: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     affinity: node_affinity.NodeAffinity = field(default_factory=node_affinity.NodeAffinity)
     tolerations: tuple[Toleration, ...] = ()
-    relations: pod_relations.Relations = pod_relations.NONE
+    pod_constraints: pod_affinity_terms.PodConstraints = pod_affinity_terms.NONE
 
 
-def of_pod(pod: objects.Object, below: pod_relations.Namespaces = str) -> PodRequest:
-    """Read a pod; `below` gives the namespaces their names in the cluster that is asked."""
+def of_pod(pod: objects.Object, below: pod_affinity_terms.Namespaces = str) -> PodRequest:
+    """Decode a pod; `below` maps namespaces to their names in the cluster."""
     return PodRequest(
-        amounts=requests.asked(pod),
+        amounts=requests.of_pod(pod),
         namespace=below(pod.namespace),
         labels=pod.labels,
         affinity=node_affinity.of_pod_spec(pod.spec),
         tolerations=pod.decode("spec", _Spec).tolerations or (),
-        relations=pod_relations.of_pod(pod, below),
+        pod_constraints=pod_affinity_terms.of_pod(pod, below),
     )
 
 

@@ -1,4 +1,4 @@
-"""Scores: what makes one node that fits better than another, each from 0 to 100."""
+"""Scores of nodes that passed the filters, each from 0 to 100, named as in kube-scheduler."""
 
 from hansa.kube.language import tolerations
 from hansa.scheduling.cluster_view import ClusterView
@@ -9,25 +9,25 @@ MOST = 100
 _SOFT = frozenset({tolerations.Effect.PREFER_NO_SCHEDULE})
 
 
-def room(ask: PodRequest, _view: ClusterView, node: Node) -> int:
-    """How much of the node stays free: of what was asked for, the scarcest counts."""
+def least_allocated(request: PodRequest, _view: ClusterView, node: Node) -> int:
+    """The share of the node that stays free, of the scarcest requested resource."""
     shares = (
-        (node.free[name] - nano) * MOST // node.allocatable[name] for name, nano in ask.amounts.items() if nano > 0
+        (node.free[name] - nano) * MOST // node.allocatable[name] for name, nano in request.amounts.items() if nano > 0
     )
     return min(shares, default=MOST)
 
 
-def fullness(ask: PodRequest, view: ClusterView, node: Node) -> int:
-    """How little stays free, to keep other nodes empty."""
-    return MOST - room(ask, view, node)
+def most_allocated(request: PodRequest, view: ClusterView, node: Node) -> int:
+    """The share of the node that is used, to keep other nodes empty."""
+    return MOST - least_allocated(request, view, node)
 
 
-def preference(ask: PodRequest, _view: ClusterView, node: Node) -> int:
-    """What the pod likes about the node's labels, as a share of all that it would like."""
-    whole = sum(one.weight for one in ask.affinity.preferred)
-    return ask.affinity.score(node.name, node.labels()) * MOST // whole if whole > 0 else 0
+def node_affinity(request: PodRequest, _view: ClusterView, node: Node) -> int:
+    """The weight of preferred node affinity terms that match, as a share of the total weight."""
+    whole = sum(one.weight for one in request.affinity.preferred)
+    return request.affinity.score(node.name, node.labels()) * MOST // whole if whole > 0 else 0
 
 
-def welcome(ask: PodRequest, _view: ClusterView, node: Node) -> int:
-    """Whether the node has no taint that would rather keep the pod away."""
-    return 0 if tolerations.untolerated(node.shape.taints, ask.tolerations, effects=_SOFT) else MOST
+def taint_toleration(request: PodRequest, _view: ClusterView, node: Node) -> int:
+    """100 if the pod tolerates all PreferNoSchedule taints of the node, else 0."""
+    return 0 if tolerations.untolerated(node.shape.taints, request.tolerations, effects=_SOFT) else MOST

@@ -1,7 +1,8 @@
-"""What a judge says: where a pod fits, and for each other cluster why not, as values that print as sentences."""
+"""The result of an evaluation: clusters where a pod fits, and reasons for the others, worded as by kube-scheduler."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Self
 
 from hansa.kube.language import quantity
 from hansa.model import capacity, requests
@@ -9,82 +10,83 @@ from hansa.model import capacity, requests
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """A cluster that has room, with the node that would be best. `left` names what only the cluster can judge."""
+    """A cluster where the pod fits, and its best node. `unchecked` names constraints that only the cluster checks."""
 
     cluster: str
     node: str
     score: int = 0
-    left: tuple[str, ...] = ()
+    unchecked: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Shortage:
-    """No node has this much free. `largest` is the most that one has, on `node`; nothing if none offers it at all."""
+class Insufficient:
+    """No node has this much of a resource free. `node` has most of it, `largest`; it is empty if none has any."""
 
     resource: str
-    asked: int
+    requested: int
     largest: int
     node: str = ""
 
     def __str__(self) -> str:
-        if not self.node:
-            return f"no node with any {noun(self.resource)}"
-        wanted = told(self.resource, self.asked)
-        return f"no node with {wanted} free; largest {number(self.resource, max(0, self.largest))} on {self.node}"
+        if self.resource == requests.PODS:
+            return "Too many pods"
+        requested = number(self.resource, self.requested)
+        free = f"{number(self.resource, max(0, self.largest))} on node {self.node}" if self.node else "0"
+        return f"Insufficient {self.resource} (requested {requested}, most free {free})"
 
 
 @dataclass(frozen=True, slots=True)
-class Scattered:
-    """All that was asked for is free, but nowhere together."""
+class Fragmented:
+    """Each requested resource is free on some node, but no node has all of them."""
 
-    asked: Mapping[str, int]
+    requested: Mapping[str, int]
 
     def __str__(self) -> str:
-        parts = " and ".join(told(name, nano) for name, nano in self.asked.items() if nano > 0)
-        return f"no node with {parts} free together"
+        parts = ", ".join(f"{name} {number(name, nano)}" for name, nano in self.requested.items() if nano > 0)
+        return f"no single node has {parts} free"
 
 
 @dataclass(frozen=True, slots=True)
-class Against:
-    """Some nodes are out of the question for one reason."""
+class Filtered:
+    """Nodes that a filter excludes, and its reason."""
 
     nodes: int
-    why: str
+    reason: str
 
     def __str__(self) -> str:
-        return f"{self.nodes} node{'s' if self.nodes != 1 else ''} {self.why}"
+        return f"{self.nodes} {self.reason}"
 
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """The cluster as a whole is out of the question."""
+    """The cluster accepts no new pods."""
 
-    why: str
+    reason: str
 
     def __str__(self) -> str:
-        return self.why
+        return self.reason
 
 
 @dataclass(frozen=True, slots=True)
 class Exhausted:
-    """A budget that the pod lives on in this cluster, such as "the slices", has less than this left."""
+    """A budget of the pod in this cluster, such as the slices of its namespace, has less than this left."""
 
     budget: str
     resource: str
-    asked: int
+    requested: int
     left: int
 
     def __str__(self) -> str:
-        left = number(self.resource, max(0, self.left))
-        return f"{self.budget} have {left} of {told(self.resource, self.asked)} left"
+        requested, left = number(self.resource, self.requested), number(self.resource, max(0, self.left))
+        return f"Insufficient {self.resource} in {self.budget} (requested {requested}, left {left})"
 
 
-Reason = Shortage | Scattered | Against | Closed | Exhausted
+Reason = Insufficient | Fragmented | Filtered | Closed | Exhausted
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A cluster that cannot take the pod, and why."""
+    """A cluster where the pod doesn't fit, and the reasons."""
 
     cluster: str
     reasons: tuple[Reason, ...]
@@ -95,34 +97,36 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Where a pod fits, best first, and where not, by name."""
+    """The clusters where a pod fits, best first, and the others, by name."""
 
     fits: tuple[Fit, ...] = ()
     refusals: tuple[Refusal, ...] = ()
 
+    @classmethod
+    def of(cls, results: Iterable[Fit | Refusal]) -> Self:
+        """The results of all clusters, in order."""
+        every = list(results)
+        return cls(
+            tuple(sorted((one for one in every if isinstance(one, Fit)), key=lambda fit: (-fit.score, fit.cluster))),
+            tuple(sorted((one for one in every if isinstance(one, Refusal)), key=lambda one: one.cluster)),
+        )
+
     @property
     def best(self) -> Fit | None:
-        """The cluster to take, if there is one."""
+        """The best cluster, if the pod fits in any."""
         return self.fits[0] if self.fits else None
 
     def __str__(self) -> str:
         return f"fits in {self.fits[0].cluster}" if self.fits else ". ".join(map(str, self.refusals)) or "no clusters"
 
 
-def told(resource: str, nano: int) -> str:
-    """An amount for a person: "3 CPU", "1.5Gi memory", "a pod slot"."""
-    if resource == requests.PODS and nano == quantity.UNIT:
-        return "a pod slot"
-    return f"{number(resource, nano)} {noun(resource)}"
-
-
-def noun(resource: str) -> str:
-    """What people call a resource."""
-    return {"cpu": "CPU", requests.PODS: "pod slots"}.get(resource, resource)
+def amount_text(resource: str, nano: int) -> str:
+    """An amount with its resource, for messages: "3 CPU", "1.5Gi memory"."""
+    return f"{number(resource, nano)} {'CPU' if resource == 'cpu' else resource}"
 
 
 def number(resource: str, nano: int) -> str:
-    """The amount alone, rounded down to what people read: a shortage must not look like enough."""
+    """An amount for messages, rounded down, so that too little never looks like enough."""
     if capacity.format_of(resource) is not quantity.Format.BINARY:
         return _decimal(nano, quantity.UNIT, places=3)
     for suffix, size in _SIZES:

@@ -1,1 +1,1 @@
-"""The tenant operator: a control plane for each VirtualCluster, whatever it runs on. The syncer is the engine's."""
+"""Tenants and their VirtualClusters: control planes (operator), sync to super clusters (syncing), and the pool."""

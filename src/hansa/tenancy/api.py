@@ -1,6 +1,6 @@
-"""VirtualClusters and ClusterVersions as typed values: what a person asks for, and what became of it.
+"""VirtualClusters and ClusterVersions as typed values, for reading spec and status.
 
-What the API server checks stands in `crds/`; these values are for reading. Writing a status is `status`' matter.
+The API server validates them by the schemas in `crds/`. Writing the status is left to `operator.status`.
 """
 
 import ipaddress
@@ -19,18 +19,18 @@ VIRTUAL_CLUSTERS = Resource(GROUP, VERSION, "virtualclusters", kind="VirtualClus
 CLUSTER_VERSIONS = Resource(GROUP, VERSION, "clusterversions", kind="ClusterVersion", namespaced=False)
 
 DEFAULT_DOMAIN = "cluster.local"
-EXISTING = "existing"  # the provisioner of clusters that are there already, and stay
+EXISTING = "existing"  # the provisioner of clusters that exist already, and are kept
 DEFAULT_EXPIRE_DAYS = 365
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 class BadVirtualCluster(HansaError):
-    """A VirtualCluster, or its ClusterVersion, can't become a control plane before somebody changes something."""
+    """A VirtualCluster or its ClusterVersion is invalid; a retry cannot succeed before a user changes it."""
 
 
 class Phase(StrEnum):
-    """Where a tenant's control plane is in its life; "" is one that no manager has seen."""
+    """The phase of a tenant's control plane; "" if no vc-manager has reconciled it yet."""
 
     NEW = ""
     PENDING = "Pending"
@@ -40,14 +40,14 @@ class Phase(StrEnum):
 
 
 class ConditionType(StrEnum):
-    """What a VirtualCluster tells about itself."""
+    """The condition types of a VirtualCluster."""
 
     READY = "Ready"  # the control plane serves
     CLUSTER_VERSION_FOUND = "ClusterVersionFound"
     ROOT_NAMESPACE_READY = "RootNamespaceReady"
-    # These two are the syncer's.
+    # vc-syncer writes these two.
     SYNCED = "Synced"
-    INVALID_ANNOTATIONS = "InvalidAnnotations"  # there only while something that was asked for cannot be read
+    INVALID_ANNOTATIONS = "InvalidAnnotations"  # present only while an annotation is invalid
 
 
 class Condition(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -86,7 +86,7 @@ class Status(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class VirtualCluster(msgspec.Struct, frozen=True):
-    """A tenant's control plane as it is asked for. Make one with `virtual_cluster`."""
+    """A VirtualCluster. Make one with `virtual_cluster`."""
 
     object: Object
     spec: Spec
@@ -109,17 +109,17 @@ class VirtualCluster(msgspec.Struct, frozen=True):
         return self.object.uid
 
     @property
-    def is_leaving(self) -> bool:
-        return self.object.is_leaving
+    def is_deleting(self) -> bool:
+        return self.object.is_deleting
 
     @property
     def is_running(self) -> bool:
-        """Whether the control plane serves; while it is updated, too."""
+        """Whether the control plane serves, also during an upgrade."""
         return self.status.phase in (Phase.RUNNING, Phase.UPDATING)
 
     @property
     def provisioner(self) -> str:
-        """The provisioner that it belongs to: whose finalizer it bears, else the one that suits it; "" for any."""
+        """The name of its provisioner: by its finalizer, else `existing` if it has a kubeconfig, else "" for any."""
         for finalizer in self.object.metadata.finalizers:
             if finalizer.startswith(keys.VC_FINALIZER):
                 return finalizer.removeprefix(keys.VC_FINALIZER)
@@ -128,7 +128,7 @@ class VirtualCluster(msgspec.Struct, frozen=True):
 
     @property
     def root(self) -> str:
-        """The root namespace, which is also the tenant's key: what the status says, else what it will be."""
+        """The root namespace, which is also the tenant's key: from the status, else the name that it will have."""
         return self.status.cluster_namespace or root_namespace(self.key, self.uid)
 
     @property
@@ -138,22 +138,22 @@ class VirtualCluster(msgspec.Struct, frozen=True):
 
     @property
     def expire_days(self) -> int:
-        """For how many days new certificates are good."""
+        """The lifetime of new certificates in days."""
         return self.spec.pki_expire_days or DEFAULT_EXPIRE_DAYS
 
     @property
     def service_cidr(self) -> Network | None:
-        """The range of the tenant's services: what the spec asks for, else what the manager gave; or none yet."""
+        """The service CIDR of the tenant: from the spec, else as allocated in the status; None if not allocated yet."""
         text = self.spec.service_cidr or self.status.service_cidr
         return network(text) if text else None
 
     def condition(self, kind: ConditionType) -> Condition | None:
-        """One of the conditions, if it is there."""
+        """The condition of this type, if it is set."""
         return next((one for one in self.status.conditions if one.type == kind), None)
 
 
 class Bundle(msgspec.Struct, frozen=True):
-    """One component of a ClusterVersion, in its plain form: a StatefulSet and, for most, a Service."""
+    """One component of a ClusterVersion: a StatefulSet and, for most, a Service."""
 
     metadata: dict[str, Any] = {}
     statefulset: dict[str, Any] = {}
@@ -177,7 +177,7 @@ class ClusterVersionSpec(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ClusterVersion(msgspec.Struct, frozen=True):
-    """What tenants' control planes are made of. Make one with `cluster_version`."""
+    """A ClusterVersion: the template of tenants' control planes. Make one with `cluster_version`."""
 
     object: Object
     spec: ClusterVersionSpec
@@ -188,7 +188,7 @@ class ClusterVersion(msgspec.Struct, frozen=True):
 
     @property
     def version(self) -> str:
-        """The resourceVersion, by which the label `cluster-version-applied` tells it."""
+        """The resourceVersion, which the label `cluster-version-applied` refers to."""
         return self.object.version
 
 
@@ -197,7 +197,7 @@ def virtual_cluster(obj: Object) -> VirtualCluster:
     try:
         return VirtualCluster(obj, obj.decode("spec", Spec), obj.decode("status", Status))
     except msgspec.ValidationError as error:
-        raise BadVirtualCluster(f"VirtualCluster {obj.key} cannot be read: {error}") from None
+        raise BadVirtualCluster(f"VirtualCluster {obj.key} is invalid: {error}") from None
 
 
 def cluster_version(obj: Object) -> ClusterVersion:
@@ -205,7 +205,7 @@ def cluster_version(obj: Object) -> ClusterVersion:
     try:
         return ClusterVersion(obj, obj.decode("spec", ClusterVersionSpec))
     except msgspec.ValidationError as error:
-        raise BadVirtualCluster(f"ClusterVersion {obj.name} cannot be read: {error}") from None
+        raise BadVirtualCluster(f"ClusterVersion {obj.name} is invalid: {error}") from None
 
 
 def root_namespace(key: NamespacedName, uid: str) -> str:
@@ -214,8 +214,8 @@ def root_namespace(key: NamespacedName, uid: str) -> str:
 
 
 def network(text: str) -> Network:
-    """A range of addresses."""
+    """Parse a CIDR."""
     try:
         return ipaddress.ip_network(text)
     except ValueError as error:
-        raise BadVirtualCluster(f'serviceCidr "{text}" is no range of addresses: {error}') from None
+        raise BadVirtualCluster(f'serviceCidr "{text}" is not a CIDR: {error}') from None

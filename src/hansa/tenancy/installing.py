@@ -1,6 +1,6 @@
-"""Puts the CustomResourceDefinitions of tenants into a cluster, and the ClusterVersions that it should begin with.
+"""Installs the CustomResourceDefinitions of tenants in a meta cluster, and sample ClusterVersions.
 
-What is there is brought to what we know; objects of people keep what they say.
+vc-manager, vc-scheduler and vc-syncer use it at their start. Definitions are updated; existing ClusterVersions are not.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from hansa.tenancy.api import CLUSTER_VERSIONS
 
 MANAGER = "hansa-vc-manager"
 ESTABLISHED_SECONDS = 60.0
-ASK_SECONDS = 0.1  # a definition is served within a second of its creation
+POLL_SECONDS = 0.1  # a definition is served within a second of its creation
 
 
 def definitions() -> list[Object]:
@@ -28,7 +28,7 @@ def definitions() -> list[Object]:
 
 
 async def install(client: Client, versions: Iterable[Object] = ()) -> None:
-    """Apply the definitions, wait until they are served, and make the ClusterVersions that are not there."""
+    """Apply the definitions, wait until they are served, and create the ClusterVersions that are missing."""
     crds = definitions()
     for crd in crds:
         await client.apply(resources.CUSTOM_RESOURCE_DEFINITIONS, crd, field_manager=MANAGER, force=True)
@@ -39,7 +39,7 @@ async def install(client: Client, versions: Iterable[Object] = ()) -> None:
 
 
 async def _ensure(client: Client, version: Object) -> None:
-    # An administrator may have changed it since; a newer one of ours comes under another name, or by hand.
+    # An administrator may have changed an existing one.
     try:
         await client.create(CLUSTER_VERSIONS, version, field_manager=MANAGER)
     except errors.AlreadyExists:
@@ -50,9 +50,11 @@ async def _established(client: Client, name: str) -> None:
     try:
         async with asyncio.timeout(ESTABLISHED_SECONDS):
             while not _is_established(await client.get(resources.CUSTOM_RESOURCE_DEFINITIONS, name)):
-                await asyncio.sleep(ASK_SECONDS)
+                await asyncio.sleep(POLL_SECONDS)
     except TimeoutError:
-        raise HansaError(f"the API server does not serve {name} after {ESTABLISHED_SECONDS:.0f} s") from None
+        raise HansaError(
+            f"CustomResourceDefinition {name} is not Established after {ESTABLISHED_SECONDS:.0f} s; see its conditions"
+        ) from None
 
 
 def _is_established(crd: Object) -> bool:

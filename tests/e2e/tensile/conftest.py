@@ -42,7 +42,7 @@ async def shared_league(clusters, tmp_path_factory):
 
 @pytest.fixture
 async def league(shared_league, request):
-    """The running league; if a test fails, the program's last words are shown."""
+    """The running league; if a test fails, the last lines of the program's log are printed."""
     if shared_league.program is None:
         await shared_league.start()
         await shared_league.ready()

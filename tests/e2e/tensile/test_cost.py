@@ -1,4 +1,4 @@
-"""What a pod costs, as the audit logs of the API servers tell it."""
+"""API requests of a pod, counted in the audit logs of the API servers."""
 
 import asyncio
 import json

@@ -147,7 +147,7 @@ async def agree(upper, lowers, namespace, storm):
     for cluster, client in lowers.items():
         below = {one.name: one for one in (await client.list(resources.PODS, namespace=namespace)).items}
         here = {name: one for name, one in above.items() if one.spec["nodeName"] == f"vn-{cluster}"}
-        # One ConfigMap's name is taken by somebody else here, so those pods wait, by promise.
+        # A foreign object has the name of one ConfigMap here, so those pods wait, as promised.
         waiting = {name for name, one in here.items() if uses(one) == "c-0"}
         assert below.keys() == here.keys() - waiting, (cluster, below.keys() ^ (here.keys() - waiting))
         for name, lower in below.items():

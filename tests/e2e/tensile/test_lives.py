@@ -1,4 +1,4 @@
-"""Pods change, end and get lost on both sides; the two sides always come to the same end."""
+"""Pods change, end and get lost on both sides; both sides always converge."""
 
 import json
 
@@ -61,8 +61,8 @@ async def test_tolerations_that_come_late_follow_although_others_are_parked(leag
 async def test_a_resize_in_place_follows(league, upper_namespace):
     small = {"requests": {"cpu": "100m"}}
     await running(league, upper_namespace, pod("p", on="hamburg", containers=[container(resources=small)]))
-    # The API server lets a pod be resized only if its kubelet tells what its containers have; kwok does not.
-    await tell_below(
+    # A pod can be resized only if its kubelet reports the resources of its containers; kwok does not.
+    await write_lower_status(
         league, upper_namespace, "p", lambda status: status["containerStatuses"][0].update(resources=small)
     )
     await eventually(lambda: is_resizable(league, upper_namespace, "p"))
@@ -80,7 +80,7 @@ async def is_resizable(league, namespace, name):
     return upper["status"]["containerStatuses"][0].get("resources")
 
 
-async def tell_below(league, namespace, name, change, cluster="hamburg"):
+async def write_lower_status(league, namespace, name, change, cluster="hamburg"):
     """Write a lower pod's status, as its kubelet would."""
     lower = await league.lowers[cluster].find("pod", name, namespace=namespace)
     change(lower["status"])
@@ -110,13 +110,13 @@ async def test_a_deleted_pod_goes_below_with_the_same_grace_and_then_above(leagu
     await hamburg.kubectl("-n", upper_namespace, "patch", "pod", "p", "-p", '{"metadata":{"finalizers":["test/hold"]}}')
     await league.upper.kubectl("-n", upper_namespace, "delete", "pod", "p", "--grace-period", "41", "--wait=false")
     leaving = await below(league, upper_namespace, "p", lambda one: "deletionTimestamp" in one["metadata"])
-    told = [
+    deletions = [
         request
         for request in hamburg.requests()
         if request["verb"] == "delete" and request["objectRef"].get("name") == "p"
         and request["objectRef"].get("namespace") == upper_namespace
     ]  # fmt: skip
-    assert len(told) <= 1, "one deletion is enough"
+    assert len(deletions) <= 1, "one deletion is enough"
     assert await league.upper.find("pod", "p", namespace=upper_namespace), "the upper pod waits for the lower one"
     assert leaving["metadata"]["deletionGracePeriodSeconds"] in (0, 41), "0 when the kubelet below was done with it"
     await hamburg.kubectl("-n", upper_namespace, "patch", "pod", "p", "-p", '{"metadata":{"finalizers":null}}')
@@ -170,7 +170,7 @@ async def test_a_finished_pod_never_runs_again(league, upper_namespace):
 
 
 async def finish(league, namespace):
-    """Let the only pod complete, as its kubelet would tell it; kwok completes only pods that a Job owns."""
+    """Let the only pod complete, as its kubelet would report it; kwok completes only pods that a Job owns."""
 
     async def is_running():
         [found] = await league.upper.all("pods", namespace=namespace)  # none before the Job controller makes it
@@ -186,10 +186,10 @@ async def finish(league, namespace):
         status["phase"] = "Succeeded"
         status["containerStatuses"][0].update(ready=False, state={"terminated": ended})
 
-    await tell_below(league, namespace, await eventually(is_running), completed)
+    await write_lower_status(league, namespace, await eventually(is_running), completed)
 
 
-async def test_what_was_deleted_while_the_program_was_away_is_carried_out_when_it_is_back(league, upper_namespace):
+async def test_deletions_made_while_the_program_was_down_are_carried_out_at_its_start(league, upper_namespace):
     hamburg = league.lowers["hamburg"]
     for name in ("forced", "leaving", "stays"):
         await running(league, upper_namespace, pod(name, on="hamburg"))

@@ -1,4 +1,4 @@
-"""A lower cluster that is away, or frozen, delays nobody else, loses nothing, and heals by itself."""
+"""A lower cluster that is unreachable or frozen delays no other, loses nothing, and recovers by itself."""
 
 import asyncio
 import json
@@ -41,12 +41,12 @@ async def test_a_frozen_lower_cluster_shows_on_its_node_and_delays_no_other(leag
     now = await seconds_in_lubeck(league, upper_namespace, "there")
     assert now < 2 * usual + DELAY
 
-    async def told():
+    async def reported():
         ready = condition(await league.upper.find("node", "vn-hamburg"), "Ready")
         assert ready["status"] == "False", ready
         return ready["reason"] == "LowerClusterUnreachable" and ready["message"]
 
-    await eventually(told, within=NOTICED)
+    await eventually(reported, within=NOTICED)
     assert condition(await league.upper.find("node", "vn-lubeck"), "Ready")["status"] == "True"
     hamburgs_server.signal(signal.SIGCONT)
     await league.ready()
@@ -80,7 +80,7 @@ async def _is_not_ready(league):
     return condition(await league.upper.find("node", "vn-hamburg"), "Ready")["status"] == "False"
 
 
-async def test_a_lower_cluster_that_is_away_at_the_start_joins_later(league, upper_namespace):
+async def test_a_lower_cluster_that_is_unreachable_at_the_start_joins_later(league, upper_namespace):
     await league.stop()
     server = league.lowers["hamburg"].cluster.process("kube-apiserver")
     server.signal(signal.SIGSTOP)

@@ -1,4 +1,4 @@
-"""Pods bound to a virtual node run in its lower cluster, and tell above how they are."""
+"""Pods bound to a virtual node run in its lower cluster, and their status is synced up."""
 
 import json
 
@@ -57,29 +57,29 @@ async def test_parked_constraints_hold_below(league, upper_namespace):
     assert TOLERATION not in lower["spec"]["tolerations"]
 
 
-async def test_why_a_pod_is_not_scheduled_below_stands_above(league, upper_namespace):
+async def test_the_reason_why_a_lower_pod_is_unschedulable_is_synced_up(league, upper_namespace):
     made = pod("p", on="hamburg", metadata={"annotations": {"clusterSelector": '{"nodeSelector":{"disk":"none"}}'}})
     await league.upper.kubectl("-n", upper_namespace, "create", "-f", "-", stdin=json.dumps(made))
 
-    async def told():
+    async def reported():
         found = condition(await league.upper.find("pod", "p", namespace=upper_namespace), "PodScheduled")
         assert found["status"] == "False", found
         return found["reason"] == "Unschedulable" and "didn't match Pod's node affinity" in found["message"]
 
-    await eventually(told)
+    await eventually(reported)
 
 
-async def test_lower_events_stand_on_the_upper_pod(league, upper_namespace):
+async def test_lower_events_are_mirrored_to_the_upper_pod(league, upper_namespace):
     made = pod("p", on="hamburg", metadata={"annotations": {"clusterSelector": '{"nodeSelector":{"disk":"none"}}'}})
     await league.upper.kubectl("-n", upper_namespace, "create", "-f", "-", stdin=json.dumps(made))
     uid = (await league.upper.find("pod", "p", namespace=upper_namespace))["metadata"]["uid"]
 
-    async def told():
+    async def reported():
         events = await league.upper.all("events", namespace=upper_namespace)
         ours = [one for one in events if one["involvedObject"].get("uid") == uid]
         return any(one["reason"] == "FailedScheduling" and "node affinity" in one["message"] for one in ours)
 
-    await eventually(told)
+    await eventually(reported)
 
 
 async def test_pods_of_kube_system_are_served_like_all_others(league):
@@ -90,7 +90,7 @@ async def test_pods_of_kube_system_are_served_like_all_others(league):
     await league.gone(league.lowers["lubeck"], "pod", name, namespace="kube-system")
 
 
-async def test_several_containers_tell_each_its_own(league, upper_namespace):
+async def test_each_container_has_a_status_of_its_own(league, upper_namespace):
     made = pod("p", on="lubeck", containers=[container("a"), container("b")], initContainers=[container("i")])
     await league.upper.kubectl("-n", upper_namespace, "create", "-f", "-", stdin=json.dumps(made))
     upper = await league.phase(upper_namespace, "p")
@@ -98,7 +98,7 @@ async def test_several_containers_tell_each_its_own(league, upper_namespace):
     assert {one["name"] for one in upper["status"]["initContainerStatuses"]} == {"i"}
 
 
-async def test_a_foreign_pod_of_the_same_name_is_left_alone_and_told(league, upper_namespace):
+async def test_a_foreign_pod_of_the_same_name_is_left_alone_and_reported(league, upper_namespace):
     hamburg = league.lowers["hamburg"]
     await hamburg.kubectl("create", "namespace", upper_namespace)
     foreign = pod("p")
@@ -106,11 +106,11 @@ async def test_a_foreign_pod_of_the_same_name_is_left_alone_and_told(league, upp
     before = await hamburg.find("pod", "p", namespace=upper_namespace)
     await league.upper.kubectl("-n", upper_namespace, "create", "-f", "-", stdin=json.dumps(pod("p", on="hamburg")))
 
-    async def told():
+    async def reported():
         events = await league.upper.all("events", namespace=upper_namespace)
-        return [one for one in events if one["type"] == "Warning" and "is not ours" in one["message"]]
+        return [one for one in events if one["type"] == "Warning" and "is not managed by Hansa" in one["message"]]
 
-    await eventually(told)
+    await eventually(reported)
     after = await hamburg.find("pod", "p", namespace=upper_namespace)
     assert after["metadata"]["uid"] == before["metadata"]["uid"]
     assert "hansa.dev/upper" not in after["metadata"].get("labels", {})
@@ -119,18 +119,18 @@ async def test_a_foreign_pod_of_the_same_name_is_left_alone_and_told(league, upp
     await league.phase(upper_namespace, "p", within=90)
 
 
-async def test_what_a_quota_refuses_is_told_and_comes_when_there_is_room(league, upper_namespace):
+async def test_a_pod_over_quota_gets_a_warning_and_runs_when_the_quota_allows_it(league, upper_namespace):
     lubeck = league.lowers["lubeck"]
     await lubeck.kubectl("create", "namespace", upper_namespace)
     await lubeck.kubectl("-n", upper_namespace, "create", "quota", "none", "--hard=pods=0")
     await eventually(lambda: _enforced(lubeck, upper_namespace))
     await league.upper.kubectl("-n", upper_namespace, "create", "-f", "-", stdin=json.dumps(pod("p", on="lubeck")))
 
-    async def told():
+    async def reported():
         events = await league.upper.all("events", namespace=upper_namespace)
         return [one for one in events if one["type"] == "Warning" and "exceeded quota" in one["message"]]
 
-    await eventually(told)
+    await eventually(reported)
     await lubeck.kubectl("-n", upper_namespace, "delete", "quota", "none")
     await league.phase(upper_namespace, "p", within=90)
 
@@ -140,7 +140,7 @@ async def _enforced(member, namespace):
     return "pods" in quota.get("status", {}).get("hard", {})
 
 
-async def test_what_admission_below_refuses_is_told_and_comes_when_it_may(league, upper_namespace):
+async def test_a_pod_denied_by_lower_admission_gets_a_warning_and_runs_when_it_is_admitted(league, upper_namespace):
     lubeck, name = league.lowers["lubeck"], fresh_name("closed")
     here = {"matchLabels": {"kubernetes.io/metadata.name": upper_namespace}}
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
@@ -154,13 +154,13 @@ async def test_what_admission_below_refuses_is_told_and_comes_when_it_may(league
     await eventually(lambda: _is_closed(lubeck, upper_namespace))
     await league.upper.kubectl("-n", upper_namespace, "create", "-f", "-", stdin=json.dumps(pod("p", on="lubeck")))
 
-    async def told():
+    async def reported():
         events = await league.upper.all("events", namespace=upper_namespace)
         return [one for one in events if one["type"] == "Warning" and "closed today" in one["message"]]
 
-    await eventually(told)
+    await eventually(reported)
     await lubeck.kubectl("delete", "validatingadmissionpolicybinding,validatingadmissionpolicy", name)
-    await league.phase(upper_namespace, "p", within=180)  # nothing tells us, so it is tried again once a minute
+    await league.phase(upper_namespace, "p", within=180)  # no event announces it, so it is retried once a minute
 
 
 async def _is_closed(member, namespace):

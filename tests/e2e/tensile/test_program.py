@@ -1,4 +1,4 @@
-"""The program as a person runs it: what it says when it cannot start, how it shows itself, how it ends."""
+"""`hansa virtual-node` as a program: errors at its start, health and metrics, and its shutdown."""
 
 import asyncio
 import json
@@ -13,9 +13,9 @@ from league import fresh_name, pod
 @pytest.mark.parametrize(
     ("flags", "sentence"),
     [
-        (["--provider", "aws", "--client-kubeconfig", "x"], 'hansa: there is no provider "aws"'),
+        (["--provider", "aws", "--client-kubeconfig", "x"], 'hansa: unknown --provider "aws"'),
         (["--kubeconfig", "/nowhere", "--client-kubeconfig", "x"], "hansa: there is no kubeconfig at /nowhere"),
-        ([], "hansa: which lower cluster?"),
+        ([], "hansa: no lower cluster given"),
     ],
 )
 async def test_what_cannot_be_is_one_sentence_and_an_exit_code(flags, sentence, tmp_path):
@@ -63,7 +63,7 @@ async def test_health_and_metrics_are_served(league):
     assert 'hansa_store_objects{cluster="upper",resource="pods"}' in await league.page("/metrics")
 
 
-async def test_a_node_is_made_again_when_somebody_deletes_it(league):
+async def test_a_deleted_virtual_node_is_created_again(league):
     before = await league.upper.find("node", "vn-lubeck")
     await league.upper.kubectl("delete", "node", "vn-lubeck")
 
@@ -75,7 +75,7 @@ async def test_a_node_is_made_again_when_somebody_deletes_it(league):
     await league.ready()
 
 
-async def test_it_ends_at_once_when_it_is_told_to_and_leaves_its_nodes_and_pods(league, upper_namespace):
+async def test_it_stops_promptly_on_request_and_keeps_its_nodes_and_pods(league, upper_namespace):
     await league.upper.kubectl("-n", upper_namespace, "create", "-f", "-", stdin=json.dumps(pod("p", on="hamburg")))
     await league.phase(upper_namespace, "p")
     async with asyncio.timeout(20):  # less than the grace that it has
@@ -108,6 +108,6 @@ async def test_of_two_that_elect_one_works_and_the_other_takes_over(league, uppe
 
 
 async def _leader(*candidates):
-    leading = [one for one in candidates if " leads " in one.log.read_text()]
+    leading = [one for one in candidates if " became leader " in one.log.read_text()]
     assert len(leading) <= 1, "two lead"
     return leading[0] if leading else None

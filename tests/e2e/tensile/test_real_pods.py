@@ -16,7 +16,7 @@ pytestmark = pytest.mark.timeout(600)
 
 @pytest.fixture(scope="module")
 async def real_league(fleet, kubectl, tmp_path_factory):
-    """Clusters with a real node each, whose pods reach each other; pods are told where the upper API server is."""
+    """Clusters with a real node each, whose pods reach each other; pods get the address of the upper API server."""
     folder = tmp_path_factory.mktemp("real-league")
     real_machine.tools(folder)
     names = ("real-upper", "real-one", "real-two")
@@ -33,7 +33,7 @@ async def real_league(fleet, kubectl, tmp_path_factory):
 
 
 async def address(upper):
-    """Where pods reach the API server, as the Service `kubernetes` says it."""
+    """The address of the API server for pods, from the Service `kubernetes`."""
     where = "jsonpath={.items[0].endpoints[0].addresses[0]}:{.items[0].ports[0].port}"
     return await upper.kubectl("get", "endpointslices", "-l", "kubernetes.io/service-name=kubernetes", "-o", where)
 
@@ -54,14 +54,14 @@ async def running(league, namespace, name, image, *arguments, on, labels=None):
     return await league.phase(namespace, name, within=120)
 
 
-async def test_a_pod_below_speaks_to_the_upper_api_server_as_its_service_account(real_league, place):
+async def test_a_lower_pod_calls_the_upper_api_server_as_its_service_account(real_league, place):
     await running(real_league, place, "client", images.AGNHOST, "inclusterclient", "--poll-interval=1", on="real-one")
     user = f"system:serviceaccount:{place}:default"
 
-    async def heard():
+    async def logged():
         return [one for one in real_league.upper.audit(user) if one["requestURI"] == "/healthz"]
 
-    calls = await eventually(heard, within=60)
+    calls = await eventually(logged, within=60)
     assert {one["responseStatus"]["code"] for one in calls} == {200}
     assert {one["user"]["username"] for one in calls} == {user}
 
@@ -83,7 +83,7 @@ async def test_a_service_is_reached_by_its_name_from_a_pod_in_another_cluster(re
     await eventually(answered, within=60)
 
 
-async def test_a_container_that_fails_is_told_above_with_its_exit_code(real_league, place):
+async def test_the_exit_code_of_a_failed_container_is_synced_up(real_league, place):
     failing = container(image=images.BUSYBOX, args=["sh", "-c", "exit 7"])
     made = pod("p", on="real-two", containers=[failing], restartPolicy="Never")
     await real_league.upper.kubectl("-n", place, "create", "-f", "-", stdin=json.dumps(made))
@@ -91,7 +91,7 @@ async def test_a_container_that_fails_is_told_above_with_its_exit_code(real_leag
     assert failed["status"]["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 7
 
 
-async def test_what_a_pod_mounts_is_what_stands_above(real_league, place):
+async def test_a_lower_pod_mounts_the_content_of_the_upper_objects(real_league, place):
     kube = real_league.upper.kubectl
     await kube("-n", place, "create", "configmap", "c", "--from-literal=text=moin")
     await kube("-n", place, "create", "secret", "generic", "s", "--from-literal=word=psst")

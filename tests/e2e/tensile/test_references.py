@@ -1,4 +1,4 @@
-"""What a pod refers to is in its cluster before it, follows the upper object, and goes when nothing refers to it."""
+"""Objects that a pod refers to are synced first, follow the upper object, and are deleted with the last reference."""
 
 import base64
 import json
@@ -102,22 +102,26 @@ async def test_a_pod_that_refers_to_what_comes_later_gets_it_then(league, upper_
     await league.there(league.lowers["lubeck"], "configmap", "late", namespace=upper_namespace)
 
 
-async def test_a_foreign_object_of_the_same_name_is_left_alone_and_told(league, upper_namespace):
+async def test_a_foreign_object_of_the_same_name_is_left_alone_and_reported(league, upper_namespace):
     hamburg = league.lowers["hamburg"]
     await hamburg.kubectl("create", "namespace", upper_namespace)
     await hamburg.kubectl("-n", upper_namespace, "create", "configmap", "c", "--from-literal=whose=theirs")
     volumes = [{"name": "c", "configMap": {"name": "c"}}]
     await create(league, upper_namespace, config("c", whose="ours"), pod("p", on="hamburg", volumes=volumes))
 
-    async def told():
+    async def reported():
         events = await league.upper.all("events", namespace=upper_namespace)
-        return [one for one in events if one["involvedObject"]["name"] == "p" and "is not ours" in one["message"]]
+        return [
+            one
+            for one in events
+            if one["involvedObject"]["name"] == "p" and "is not managed by Hansa" in one["message"]
+        ]
 
-    await eventually(told)
+    await eventually(reported)
     assert (await hamburg.find("configmap", "c", namespace=upper_namespace))["data"] == {"whose": "theirs"}
 
 
-async def test_the_token_of_a_lower_pod_speaks_to_the_upper_api_server(league, upper_namespace, kubectl, tmp_path):
+async def test_the_token_of_a_lower_pod_is_valid_at_the_upper_api_server(league, upper_namespace, kubectl, tmp_path):
     hamburg = league.lowers["hamburg"]
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "robot"}}
     await create(league, upper_namespace, account, pod("p", on="hamburg", serviceAccountName="robot"))
@@ -146,7 +150,7 @@ async def test_the_token_of_a_lower_pod_speaks_to_the_upper_api_server(league, u
 
 
 async def test_a_service_account_that_the_lower_cluster_makes_itself_serves_as_well(league):
-    """A new namespace below gets its own account `default` while we bring ours: whoever is first, the pod runs."""
+    """A new namespace below gets its own account `default` while ours is synced: the pod runs in either order."""
     names = [fresh_name() for _ in range(10)]
     for name in names:
         await league.upper.kubectl("create", "namespace", name)

@@ -65,8 +65,8 @@ class Everything:
         await eventually(self.claim_is_bound, within=60)
         await self.changed()
         await eventually(self.changes_are_below, within=60)
-        await self.told_below(disk)
-        await eventually(lambda: self.told_above(disk), within=60)
+        await self.change_below(disk)
+        await eventually(lambda: self.changes_are_above(disk), within=60)
         await self.moved()
         await self.below.kubectl("-n", self.namespace, "delete", "pod", "lost", "--wait=false")
         await self.league.gone(self.league.upper, "pod", "lost", namespace=self.namespace)
@@ -104,7 +104,7 @@ class Everything:
     async def changed(self):
         """Everything above is changed."""
         kube, namespace = self.league.upper.kubectl, self.namespace
-        await self.tell_resources()
+        await self.report_resources()
         resize = {"spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "200m"}}}]}}
         debug = {"spec": {"ephemeralContainers": [container("debugger")]}}
         for subresource, patch in (("resize", resize), ("ephemeralcontainers", debug)):
@@ -112,8 +112,8 @@ class Everything:
         for kind, name in KINDS:
             await kube("-n", namespace, "label", kind, name, "changed=yes")
 
-    async def tell_resources(self):
-        """The API server lets a pod be resized only if its kubelet tells what its containers have; kwok does not."""
+    async def report_resources(self):
+        """A pod can be resized only if its kubelet reports the resources of its containers; kwok does not."""
         lower = await self.below.find("pod", "p", namespace=self.namespace)
         lower["status"]["containerStatuses"][0]["resources"] = SMALL
         patch = json.dumps({"status": lower["status"]})
@@ -121,11 +121,11 @@ class Everything:
             "-n", self.namespace, "patch", "pod", "p", "--subresource", "status", "--type=merge", "-p", patch
         )
 
-        async def is_told():
+        async def is_reported():
             upper = await self.league.upper.find("pod", "p", namespace=self.namespace)
             return upper["status"]["containerStatuses"][0].get("resources")
 
-        await eventually(is_told)
+        await eventually(is_reported)
 
     async def changes_are_below(self):
         for kind, name in KINDS:
@@ -137,7 +137,7 @@ class Everything:
         assert lower["spec"]["containers"][0]["resources"]["requests"]["cpu"] == "200m"
         return lower["spec"].get("ephemeralContainers")
 
-    async def told_below(self, disk):
+    async def change_below(self, disk):
         """What others write in the lower cluster: a volume, a claim's status, and an event that comes again."""
         kube = self.below.kubectl
         await kube("label", "pv", disk, "changed=yes")
@@ -162,7 +162,7 @@ class Everything:
         events = await self.league.upper.all("events", namespace=self.namespace)
         return [one for one in events if one["reason"] == "Again" and one.get("count") == count]
 
-    async def told_above(self, disk):
+    async def changes_are_above(self, disk):
         shown = await self.league.upper.find("pv", disk)
         claim = await self.league.upper.find("pvc", "data", namespace=self.namespace)
         assert claim["metadata"]["annotations"]["volume.kubernetes.io/selected-node"] == "vn-least"

@@ -93,8 +93,8 @@ async def test_the_api_servers_own_service_and_those_of_kube_system_are_left_alo
     await league.upper.kubectl("-n", "kube-system", "delete", "service", "system-web")
 
 
-async def test_services_of_the_system_travel_when_that_is_asked_for(league, upper_namespace, tmp_path):
-    """Of `default/kubernetes` every cluster has its own, which is never touched; so it is told, and stays."""
+async def test_system_services_are_synced_with_the_flag(league, upper_namespace, tmp_path):
+    """Every cluster has its own `default/kubernetes`, which is never modified: a conflict is reported."""
     await league.stop()
     lubeck, name = league.lowers["lubeck"], fresh_name("system")
     own = await lubeck.find("service", "kubernetes", namespace="default")
@@ -105,11 +105,11 @@ async def test_services_of_the_system_travel_when_that_is_asked_for(league, uppe
         carried = await league.there(lubeck, "service", name, namespace="kube-system")
         assert carried["metadata"]["annotations"]["global"] == "true"
 
-        async def told():
+        async def reported():
             events = await league.upper.all("events", namespace="default")
             return [one for one in events if one["type"] == "Warning" and "default/kubernetes" in one["message"]]
 
-        await eventually(told)
+        await eventually(reported)
         await league.upper.kubectl("-n", "kube-system", "delete", "service", name)
         await league.gone(lubeck, "service", name, namespace="kube-system")
     still = await lubeck.find("service", "kubernetes", namespace="default")

@@ -1,4 +1,4 @@
-"""The webhook and the virtual nodes together: constraints hold where the pods run, and claims draw pods to them."""
+"""The webhook and the virtual nodes together: constraints hold in the lower clusters, and pods follow their claims."""
 
 import json
 
@@ -96,7 +96,7 @@ async def test_a_claim_that_has_its_volume_below_draws_pods_there(league, upper_
 
     await eventually(noted)
 
-    async def pinned():  # the webhook hears of the claim a moment later
+    async def pinned():  # the claim is in the webhook's cache a moment later
         await kube("-n", upper_namespace, "delete", "pod", "second", "--ignore-not-found")
         await kube("-n", upper_namespace, "create", "-f", "-", stdin=json.dumps(second))
         upper = await league.upper.find("pod", "second", namespace=upper_namespace)

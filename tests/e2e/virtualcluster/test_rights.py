@@ -79,7 +79,7 @@ async def test_scheduler_and_syncer_of_a_pool_need_exactly_the_rights_of_their_m
         for one in (scheduler, syncer, below):
             assert one.refused() == set()
         assert scheduler.unused() == set()
-        # Nothing went wrong that would have to be told, as it did to the syncer without a pool.
+        # No failure had to be reported here, unlike for the syncer without a pool.
         assert syncer.unused() <= {("create", "events."), ("patch", "events.")}
     await harbour.kubectl("delete", "clusters.cluster.x-k8s.io", "--all")
 
@@ -104,24 +104,24 @@ async def pod_is_placed(base, tenant, folder):
 
 
 async def agent_is_silent(base):
-    """The super cluster is said to have an agent twice; there is none, and that is told again."""
+    """The super cluster is annotated with an agent twice; there is none, which is reported each time."""
     for count in (1, 2):
         await base.kubectl("annotate", "clusters.cluster.x-k8s.io", "r1", f"{keys.AGENT}=true")
 
-        async def is_told(count=count):
+        async def is_reported(count=count):
             found = await base.all("events", namespace="default")
             return [one for one in found if one["reason"] == "AgentSilent" and one.get("count", 1) == count]
 
-        await eventually(is_told, within=60)
+        await eventually(is_reported, within=60)
 
 
 async def control_plane_lives(base):
-    """A tenant on StatefulSets, whose Secrets somebody spoils; its pods are kwok's, and serve nothing."""
+    """A tenant on StatefulSets, whose Secrets the test breaks; its pods are of kwok, and serve nothing."""
     name, admin, inner = fresh_name("made"), "admin-kubeconfig", "controller-manager-kubeconfig"
     made = await base.make(VIRTUAL_CLUSTERS, name, "default", spec={"clusterVersionName": "none"})
     root = api.root_namespace(NamespacedName("default", name), made["metadata"]["uid"])
     for version in ("never", "none", "cv-sample-np"):
-        await missing_version_is_told(base, name)
+        await missing_version_is_reported(base, name)
         wanted = {"spec": {"clusterVersionName": version}}
         await base.client.patch(VIRTUAL_CLUSTERS, name, wanted, namespace="default")
     await base.there(VIRTUAL_CLUSTERS, name, "default", when=lambda vc: vc["status"]["phase"] == "Running")
@@ -137,10 +137,10 @@ async def control_plane_lives(base):
     await base.gone(resources.NAMESPACES, root)
 
 
-async def missing_version_is_told(base, name):
-    """Wait until an event says which version is missing; one that is missing again is counted."""
+async def missing_version_is_reported(base, name):
+    """Wait until the status names the missing version."""
     vc = await base.look(VIRTUAL_CLUSTERS, name, "default")
-    sentence = f'there is no ClusterVersion "{vc["spec"]["clusterVersionName"]}"'
+    sentence = f'ClusterVersion "{vc["spec"]["clusterVersionName"]}" not found'
     await base.there(
         VIRTUAL_CLUSTERS, name, "default", when=lambda vc: sentence in vc.get("status", {}).get("message", "")
     )
@@ -188,7 +188,7 @@ class Everything:
         await self.base.there(resources.NAMESPACES, self.below)
 
     def things(self):
-        """Kinds, names and contents of what travels; the pod comes last, since it names others."""
+        """Kinds, names and contents of the synced objects; the pod comes last, since it refers to others."""
         serves = {"labels": {"kubernetes.io/service-name": "outside"}}
         ports = [{"port": 80, "protocol": "TCP", "name": ""}]
         disk = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, "storageClassName": ""}
@@ -230,13 +230,13 @@ class Everything:
 
     async def changed(self):
         """Everything above is changed."""
-        await self.tell_resources()
+        await self.report_resources()
         status = (await self.tenant.look(resources.PODS, "p", self.namespace))["status"]
         opened = {"type": GATE, "status": "True"}
         resize = {"spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "200m"}}}]}}
         debug = {"spec": {"ephemeralContainers": [container("debugger")]}}
-        told = {"status": {"conditions": [*status["conditions"], opened]}}
-        for subresource, patch in (("resize", resize), ("ephemeralcontainers", debug), ("status", told)):
+        ready = {"status": {"conditions": [*status["conditions"], opened]}}
+        for subresource, patch in (("resize", resize), ("ephemeralcontainers", debug), ("status", ready)):
             await self.tenant.kubectl(
                 *("-n", self.namespace, "patch", "pod", "p", "--subresource", subresource, "-p", json.dumps(patch))
             )
@@ -245,10 +245,10 @@ class Everything:
             await self.tenant.client.patch(resource, name, labels, namespace=self.namespace)
         await self.tenant.kubectl("label", "namespace", self.namespace, "changed=yes")
 
-    async def tell_resources(self):
-        """The API server lets a pod be resized only if its kubelet tells what its containers have; kwok does not."""
+    async def report_resources(self):
+        """A pod can be resized only if its kubelet reports the resources of its containers; kwok does not."""
 
-        def is_told(pod):
+        def is_reported(pod):
             return pod["status"].get("containerStatuses", [{}])[0].get("resources")
 
         lower = await self.base.there(
@@ -257,7 +257,7 @@ class Everything:
         lower["status"]["containerStatuses"][0]["resources"] = SMALL
         patch = {"status": {"containerStatuses": lower["status"]["containerStatuses"]}}
         await self.base.client.patch(resources.PODS, "p", patch, namespace=self.below, subresource="status")
-        await self.tenant.there(resources.PODS, "p", self.namespace, when=is_told)
+        await self.tenant.there(resources.PODS, "p", self.namespace, when=is_reported)
 
     async def changes_are_below(self):
         for resource, name, _ in self.things():
@@ -271,15 +271,15 @@ class Everything:
         return lower["spec"].get("ephemeralContainers")
 
     async def offered(self):
-        """What the super cluster has for tenants; the name of one is taken, which is told again and again."""
+        """Objects of the super cluster for tenants; the name of one is taken, which is reported repeatedly."""
         name, maker = fresh_name("fast"), {"provisioner": "example.com/none"}
         await self.tenant.make(resources.STORAGE_CLASSES, name, **maker)
         await self.base.make(resources.STORAGE_CLASSES, name, metadata=PUBLIC, **maker)
-        await eventually(lambda: self.told_again(name), within=60)
+        await eventually(lambda: self.is_reported_again(name), within=60)
         await self.base.client.delete(resources.STORAGE_CLASSES, name)
         await self.tenant.client.delete(resources.STORAGE_CLASSES, name)
 
-    async def told_again(self, name):
+    async def is_reported_again(self, name):
         fields = f"reason=NameTaken,involvedObject.name={name}"
         found = (await self.base.client.list(resources.EVENTS, namespace="default", fields=fields)).items
         return found and found[0].get("count", 1) > 1

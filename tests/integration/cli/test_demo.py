@@ -1,4 +1,4 @@
-"""`hansa demo` as a person runs it: the pool is the seed's demo word for word, and nothing is left of any."""
+"""`hansa demo`: the pool demo runs the commands of the seed literally, and no demo leaves anything behind."""
 
 import os
 import re
@@ -43,15 +43,15 @@ async def demo(tmp_path):
             await program.stop()
 
 
-async def says(program, words):
-    """Wait until the demo says these words; all that it said."""
+async def prints(program, words):
+    """Wait until the demo prints a text; all that it printed."""
 
     async def look():
-        said = program.log.read_text()
+        output = program.log.read_text()
         if program.has_ended:
-            pytest.fail(said[-8000:])
-        assert words in said, said[-4000:]
-        return said
+            pytest.fail(output[-8000:])
+        assert words in output, output[-4000:]
+        return output
 
     return await eventually(look, within=WITHIN)
 
@@ -69,11 +69,11 @@ async def interrupted(program, folder):
 
 async def test_the_pool_is_shown_as_the_seed_does_and_may_be_kept(demo):
     program, folder = await demo("pool", "--keep")
-    said = await says(program, "until you press Ctrl-C")
+    output = await prints(program, "until you press Ctrl-C")
     position = 0
     for words in SEED:
-        position = said.index(words, position)
-    one, both = said[position:].split("--replicas 2\n")
+        position = output.index(words, position)
+    one, both = output[position:].split("--replicas 2\n")
     assert re.search(LISTING.format("r1"), one)
     assert "$ kubectl --context r2 get pod -A\nNo resources found" in one
     pods = [re.search(LISTING.format(name), both)[1] for name in ("r2", "r1")]
@@ -87,12 +87,12 @@ async def test_the_pool_is_shown_as_the_seed_does_and_may_be_kept(demo):
 async def test_the_others_are_shown_to_their_end_and_leave_nothing(demo, name, last):
     program, folder = await demo(name)
     assert await program.ended(within=WITHIN) == 0, program.log.read_text()[-8000:]
-    shown, goes = program.log.read_text().split("\n# Everything goes, without a trace\n")
+    shown, goes = program.log.read_text().split("\n# Stopping and removing everything\n")
     assert last in shown.splitlines()[-1]
     assert (goes, list(folder.iterdir())) == ("", [])
 
 
 async def test_ctrl_c_leaves_nothing(demo):
     program, folder = await demo("tenants")
-    await says(program, "$ kubectl vc create")
+    await prints(program, "$ kubectl vc create")
     assert await interrupted(program, folder) == 128 + signal.SIGINT

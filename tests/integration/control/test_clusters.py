@@ -1,4 +1,4 @@
-"""Clusters that come, die and come back while others work, in one program with one queue."""
+"""Clusters that are added, fail and recover while others work, in one program with one queue."""
 
 import contextlib
 import signal
@@ -69,7 +69,7 @@ async def copied(client, name, namespace):
 
 async def known(store, wanted):
     async def same():
-        return store.knowledge.is_known is wanted
+        return store.freshness.is_known is wanted
 
     await eventually(same)
 
@@ -97,7 +97,7 @@ async def test_a_cluster_comes_dies_and_comes_back_and_the_other_never_waits(
                 if death == signal.SIGKILL:
                     await known(store, False)
                     assert store.get(objects.NamespacedName("default", "first")), "unknown is not absent"
-                    assert "cannot watch configmaps" in store.knowledge.trouble
+                    assert "cannot watch configmaps" in store.freshness.error
                     await fleet.up([shaky.record.spec])
                 else:
                     apiserver.signal(signal.SIGCONT)

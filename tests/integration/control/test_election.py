@@ -1,4 +1,4 @@
-"""Leader election and the end of a program, shown by real processes that are frozen and ended by signals."""
+"""Leader election and shutdown, with real processes that are frozen and ended by signals."""
 
 import asyncio
 import contextlib
@@ -15,29 +15,29 @@ from hansa.kube.objects import NamespacedName
 from hansa.programs import components
 from machinery import Machine
 
-PAUSE = 0.3  # seconds; who leads says so every hundredth, and gives up well before its lease ends
+PAUSE = 0.3  # seconds; a leader prints a line every hundredth, and stops well before its lease ends
 
 
 class Candidate:
-    """A process of `candidate.py`, and what it said: (time, word)."""
+    """A process of `candidate.py`, and its output: (time, word)."""
 
     def __init__(self, identity, process):
-        self.identity, self.process, self.said = identity, process, []
+        self.identity, self.process, self.printed = identity, process, []
         self.reading = asyncio.create_task(self.read())
 
     async def read(self):
         async for line in self.process.stdout:
             time, word = line.decode().split()
-            self.said.append((float(time), word))
+            self.printed.append((float(time), word))
 
     def times(self, word):
-        return [time for time, said in self.said if said.startswith(word)]
+        return [time for time, printed in self.printed if printed.startswith(word)]
 
-    async def says(self, word, *, more_than=0, within=30.0):
-        async def heard():
+    async def prints(self, word, *, more_than=0, within=30.0):
+        async def has_printed():
             return len(self.times(word)) > more_than
 
-        await eventually(heard, within=within)
+        await eventually(has_printed, within=within)
 
     def signal(self, number):
         os.kill(self.process.pid, number)
@@ -60,7 +60,7 @@ async def candidates(kubeconfig, namespace, count):
                 sys.executable, program.__file__, kubeconfig, namespace, identity, stdout=asyncio.subprocess.PIPE
             )
             started.append(Candidate(identity, process))
-            await started[-1].says("candidate" if started[1:] else "leading")
+            await started[-1].prints("candidate" if started[1:] else "leading")
         yield started
     finally:
         for one in started:
@@ -70,7 +70,7 @@ async def candidates(kubeconfig, namespace, count):
 
 
 def pauses(*processes):
-    """The seconds in which nobody led, at each change of who leads."""
+    """The seconds without a leader, at each change of the leader."""
     leading = sorted((time, one.identity) for one in processes for time in one.times("leading"))
     return [later - before for (before, a), (later, b) in itertools.pairwise(leading) if a != b]
 
@@ -85,10 +85,10 @@ async def test_a_frozen_holder_is_replaced_and_does_nothing_when_it_wakes(cluste
     async with candidates(cluster.kubeconfig, namespace, 2) as (holder, other):
         holder.signal(signal.SIGSTOP)
         frozen_at = max(holder.times("leading"))
-        await other.says("leading")
+        await other.prints("leading")
         assert min(other.times("leading")) - frozen_at >= 4 - 0.5 - 0.1, "the lease was not waited for"
         holder.signal(signal.SIGCONT)
-        await other.says("leading", more_than=len(other.times("leading")) + 100)
+        await other.prints("leading", more_than=len(other.times("leading")) + 100)
         assert min(pauses(holder, other)) > PAUSE, "two lead at once"
 
 
@@ -122,10 +122,10 @@ async def test_who_ends_gives_back_no_lease_that_another_took(client, namespace)
             scope = informer.Scope(resources.LEASES, namespace=namespace, fields="metadata.name=lease")
             async with informers.share(scope) as leases:
 
-                async def is_told():
+                async def is_cached():
                     return leases.get(NamespacedName(namespace, "lease")).version == version
 
-                await eventually(is_told)
+                await eventually(is_cached)
 
         await one.lead(lose)
         assert (await client.get(resources.LEASES, "lease", namespace=namespace)).spec["holderIdentity"] == "another"
@@ -134,7 +134,7 @@ async def test_who_ends_gives_back_no_lease_that_another_took(client, namespace)
 async def test_who_ends_gives_the_lease_back_and_the_next_begins_at_once(cluster, client, namespace):
     async with candidates(cluster.kubeconfig, namespace, 2) as (holder, other):
         assert await holder.end(signal.SIGTERM) == 0
-        await other.says("leading")
+        await other.prints("leading")
         assert min(other.times("leading")) - max(holder.times("ended")) < 1.0
         assert_never_two_lead(holder, other)
         lease = await client.get(resources.LEASES, "lease", namespace=namespace)
@@ -144,10 +144,10 @@ async def test_who_ends_gives_the_lease_back_and_the_next_begins_at_once(cluster
 
 async def test_sigterm_lets_what_is_in_hand_finish_and_nothing_new_begin(cluster, namespace):
     async with candidates(cluster.kubeconfig, namespace, 1) as (one,):
-        await one.says("finishes", more_than=2)
+        await one.prints("finishes", more_than=2)
         assert await one.end(signal.SIGTERM) == 0
-        begun = {word.split("-")[1] for _, word in one.said if word.startswith("begins")}
-        finished = {word.split("-")[1] for _, word in one.said if word.startswith("finishes")}
+        begun = {word.split("-")[1] for _, word in one.printed if word.startswith("begins")}
+        finished = {word.split("-")[1] for _, word in one.printed if word.startswith("finishes")}
         assert begun == finished
         assert len(begun) < 1000
         assert max(one.times("ended")) >= max(one.times("finishes"))
@@ -170,4 +170,4 @@ async def test_a_holder_that_cannot_reach_the_server_stops_before_its_lease_ends
         await eventually(silent)
         assert max(one.times("leading")) - stopped_at <= 2.5 + 0.1
         apiserver.signal(signal.SIGCONT)
-        await one.says("leading", more_than=len(one.times("leading")))
+        await one.prints("leading", more_than=len(one.times("leading")))

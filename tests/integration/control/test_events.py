@@ -1,4 +1,4 @@
-"""Events on a real API server: counted, combined, and never in the way."""
+"""Events on a real API server: counted, combined, and never blocking their caller."""
 
 import asyncio
 import contextlib
@@ -7,7 +7,7 @@ import pytest
 
 from eventually import eventually
 from hansa.control import event_recorder
-from hansa.control.event_recorder import Kind, Subject
+from hansa.control.event_recorder import EventType, InvolvedObject
 from hansa.kube import objects, resources
 from hansa.kube.client import Client
 from hansa.kube.credentials import kubeconfig
@@ -19,15 +19,15 @@ from machinery import Machine
 async def recording(client, **options):
     async with Machine() as machine:
         recorder = event_recorder.Recorder("tester", client, **machine.injected(), **options)
-        machine.supervisor.start("event_recorder", recorder.run)
+        machine.supervisor.start("events", recorder.run)
         yield recorder, machine
 
 
 @pytest.fixture
 async def subject(client, namespace):
-    """A real object to tell about."""
+    """A real object as the subject of events."""
     obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": namespace}}
-    return Subject.of(await client.create(resources.CONFIG_MAPS, objects.Object.of(obj)))
+    return InvolvedObject.of(await client.create(resources.CONFIG_MAPS, objects.Object.of(obj)))
 
 
 def listed(client, subject):
@@ -53,7 +53,7 @@ async def test_the_same_again_is_one_event_whose_count_grows(client, subject):
         await becomes(client, subject, [("Placed", "placed in r1", 1)])
         for _ in range(4):
             recorder.record(subject, "Placed", "placed in r1")
-        recorder.record(subject, "Lost", "r1 is gone", kind=Kind.WARNING)
+        recorder.record(subject, "Lost", "r1 is gone", event_type=EventType.WARNING)
         await becomes(client, subject, [("Lost", "r1 is gone", 1), ("Placed", "placed in r1", 5)])
         [event, _] = sorted(
             (await client.list(resources.EVENTS, namespace=subject.namespace)).items, key=lambda e: e.get("reason")
@@ -86,7 +86,7 @@ async def test_a_flood_is_combined_and_bounded_and_what_is_left_out_is_counted(c
 
 
 async def test_what_the_server_refuses_is_dropped_and_the_rest_is_written(client, subject):
-    nowhere = Subject("v1", "ConfigMap", "no-such-namespace", "b", "")
+    nowhere = InvolvedObject("v1", "ConfigMap", "no-such-namespace", "b", "")
     async with recording(client) as (recorder, machine):
         recorder.record(nowhere, "Placed", "placed in r1")
         recorder.record(subject, "Placed", "placed in r1")
@@ -94,7 +94,7 @@ async def test_what_the_server_refuses_is_dropped_and_the_rest_is_written(client
         assert 'hansa_events_dropped_total{reason="refused"} 1' in machine.metrics.text()
 
 
-async def test_a_server_that_is_away_blocks_nobody_and_the_newest_count_is_written_when_it_is_back(
+async def test_an_unreachable_server_blocks_no_caller_and_gets_the_latest_count_when_it_is_back(
     cluster, client, subject, tmp_path
 ):
     async with (
@@ -104,7 +104,7 @@ async def test_a_server_that_is_away_blocks_nobody_and_the_newest_count_is_writt
     ):
         carrier.is_away = True
         for number in range(7):
-            other = Subject("v1", "ConfigMap", subject.namespace, f"other-{number}", "")
+            other = InvolvedObject("v1", "ConfigMap", subject.namespace, f"other-{number}", "")
             recorder.record(other, "Placed", "placed in r1")
             recorder.record(other, "Placed", "placed in r1")
         await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""Shared caches on a real API server: one watch for many, and a cache that is right whatever breaks."""
+"""Informers on a real API server: one watch for many users, and a cache that is correct after any failure."""
 
 import asyncio
 import collections
@@ -67,7 +67,7 @@ async def test_many_readers_share_one_watch_which_ends_with_the_last(client, nam
         informers = machine.informers("shared", proxied)
         first = informers.acquire(scope)
         stores = [informers.acquire(informer.Scope(CONFIG_MAPS, namespace=namespace)) for _ in range(5)]
-        await first.knowledge.wait_complete(10)
+        await first.freshness.wait_synced(10)
         assert all(one is first for one in stores)
         assert carrier.connections == 1
         for _ in stores:
@@ -86,10 +86,10 @@ async def test_many_readers_share_one_watch_which_ends_with_the_last(client, nam
         await eventually(unconnected)
         async with informers.share(scope) as again:
             assert again is not first
-            await again.knowledge.wait_complete(10)
+            await again.freshness.wait_synced(10)
             assert again.get(made.key) == made.with_metadata(managed_fields=again.get(made.key).metadata.managed_fields)
         await informers.close()
-        with pytest.raises(runtime_errors.HansaError, match="cluster shared has left"):
+        with pytest.raises(runtime_errors.HansaError, match="cluster shared was removed"):
             informers.acquire(scope)
 
 
@@ -98,7 +98,7 @@ async def test_a_selector_is_a_scope_of_its_own_and_what_stops_matching_leaves(c
         informers = machine.informers("shared", client)
         scope = informer.Scope(CONFIG_MAPS, namespace=namespace, labels="colour=red")
         async with informers.share(scope) as red:
-            await red.knowledge.wait_complete(10)
+            await red.freshness.wait_synced(10)
             made = await client.create(
                 CONFIG_MAPS, config_map("a", namespace, 1).with_metadata(labels={"colour": "red"})
             )
@@ -148,25 +148,25 @@ class Writers:
 
 
 class Recorder:
-    """Notes everything that a watch tells, by object."""
+    """Records all events of a watch, by object."""
 
     def __init__(self):
-        self.told, self.lists = collections.defaultdict(list), 0
+        self.seen, self.lists = collections.defaultdict(list), 0
 
     async def run(self, client, namespace):
         async for change in watching.watch(client, CONFIG_MAPS, namespace=namespace, patience=QUICK):
             match change:
                 case watching.Added(obj) | watching.Modified(obj) | watching.Deleted(obj):
                     kind = type(change).__name__.lower()
-                    self.told[obj.name].append((kind, "" if kind == "deleted" else obj.version))
+                    self.seen[obj.name].append((kind, "" if kind == "deleted" else obj.version))
                 case watching.Synced():
                     self.lists += 1
 
     async def has_listed(self):
         return self.lists
 
-    async def has_told_all(self, history):
-        return all(self.told[name][-1:] == changes[-1:] for name, changes in history.items())
+    async def has_seen_all(self, history):
+        return all(self.seen[name][-1:] == changes[-1:] for name, changes in history.items())
 
 
 async def cut_now_and_then(carrier, randomness):
@@ -187,7 +187,7 @@ async def test_ten_thousand_changes_over_watches_that_are_cut_leave_no_gap_and_n
         informers = machine.informers("shared", proxied, watch_patience=QUICK)
         cache = informers.acquire(informer.Scope(CONFIG_MAPS, namespace=namespace))
         witness = Witness(cache)
-        await cache.knowledge.wait_complete(10)
+        await cache.freshness.wait_synced(10)
         machine.supervisor.start("recorder", lambda: recorder.run(proxied, namespace))
         await eventually(recorder.has_listed)
         cutting = machine.supervisor.start("cutter", lambda: cut_now_and_then(carrier, machine.random))
@@ -195,15 +195,15 @@ async def test_ten_thousand_changes_over_watches_that_are_cut_leave_no_gap_and_n
             await writers.write(OPERATIONS // PAUSES)
             await equals_a_fresh_list(cache, client, namespace)
         cutting.cancel()
-        await eventually(lambda: recorder.has_told_all(writers.history))
+        await eventually(lambda: recorder.has_seen_all(writers.history))
     assert carrier.cuts > 20
     assert not witness.wrong
     assert recorder.lists == 1
-    assert {name: recorder.told[name] for name in writers.history} == writers.history
+    assert {name: recorder.seen[name] for name in writers.history} == writers.history
     assert len(witness.dead) == sum(history.count(("deleted", "")) for history in writers.history.values())
 
 
-async def test_a_cluster_that_refuses_us_is_unknown_and_says_why(cluster, client, namespace):
+async def test_a_cluster_that_refuses_the_token_is_unknown_with_a_reason(cluster, client, namespace):
     token = "no-such-token"
     config = yaml.safe_load(cluster.kubeconfig.read_text())
     config["users"][0]["user"] = {"token": token}
@@ -211,10 +211,11 @@ async def test_a_cluster_that_refuses_us_is_unknown_and_says_why(cluster, client
     path.write_text(yaml.safe_dump(config))
     async with Client(kubeconfig.from_files(path), user_agent="hansa-test") as refused, Machine() as machine:
         cache = machine.informers("refused", refused).acquire(informer.Scope(CONFIG_MAPS))
-        with pytest.raises(runtime_errors.HansaError, match=r"no list of refused configmaps in 1 s: .*401") as caught:
-            await cache.knowledge.wait_complete(1)
+        sentence = r"refused configmaps not listed within 1 s: .*401"
+        with pytest.raises(runtime_errors.HansaError, match=sentence) as caught:
+            await cache.freshness.wait_synced(1)
         assert token not in str(caught.value)
-        assert not cache.knowledge.is_known
+        assert not cache.freshness.is_known
 
 
 async def test_a_watch_that_comes_back_is_believed_again_also_when_nothing_happens(namespace, through_proxy):
@@ -222,15 +223,15 @@ async def test_a_watch_that_comes_back_is_believed_again_also_when_nothing_happe
     async with Machine() as machine:
         informers = machine.informers("shared", proxied, patience=0.5, watch_patience=QUICK)
         cache = informers.acquire(informer.Scope(resources.PODS, namespace=namespace))
-        await cache.knowledge.wait_complete(10)
-        told = []
-        cache.knowledge.listen(told.append)
+        await cache.freshness.wait_synced(10)
+        seen = []
+        cache.freshness.listen(seen.append)
 
-        async def is_told(*wanted):
-            return told == [*wanted]
+        async def is_seen(*wanted):
+            return seen == [*wanted]
 
         carrier.is_away = True
         await carrier.cut()
-        await eventually(lambda: is_told(False))
+        await eventually(lambda: is_seen(False))
         carrier.is_away = False
-        await eventually(lambda: is_told(False, True), within=30)
+        await eventually(lambda: is_seen(False, True), within=30)

@@ -30,7 +30,7 @@ async def league(fleet):
 
 @pytest.fixture(scope="package")
 async def clients(league):
-    """What tests themselves speak to the clusters with."""
+    """Clients of the tests, by cluster."""
     async with contextlib.AsyncExitStack() as stack:
         clients = {name: await stack.enter_async_context(one.client("test")) for name, one in league.items()}
         for node in NODES.values():
@@ -41,7 +41,7 @@ async def clients(league):
 
 
 async def _beat(client):
-    """Be the kubelet of the virtual nodes, as far as the node controller looks."""
+    """Renew the leases of the virtual nodes as a kubelet would, for the node controller."""
     while True:
         now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         for node in NODES.values():
@@ -92,7 +92,7 @@ async def engine(start_engine):
 
 
 class See:
-    """What is in a cluster, as tests ask for it."""
+    """Reads of one cluster, as conditions for `eventually`."""
 
     def __init__(self, client):
         self.client = client
@@ -105,7 +105,7 @@ class See:
             return None
 
     def has(self, resource, name, namespace, is_so=lambda _: True):
-        """A question for `eventually`: is it there, and so?"""
+        """A condition for `eventually`: the object exists and matches."""
 
         async def look():
             obj = await self.find(resource, name, namespace)
@@ -114,15 +114,15 @@ class See:
         return look
 
     def lacks(self, resource, name, namespace):
-        """A question for `eventually`: is it gone?"""
+        """A condition for `eventually`: the object does not exist."""
 
         async def look():
             return await self.find(resource, name, namespace) is None
 
         return look
 
-    def told(self, name, namespace, reason):
-        """A question for `eventually`: the Event about an object with that reason."""
+    def event(self, name, namespace, reason):
+        """A condition for `eventually`: the Event about an object with that reason."""
 
         async def look():
             page = await self.client.list(
@@ -135,13 +135,13 @@ class See:
 
 @pytest.fixture
 def see(clients):
-    """Eyes in every cluster: `see["up"]`."""
+    """Reads of every cluster: `see["up"]`."""
     return {name: See(client) for name, client in clients.items()}
 
 
 @pytest.fixture
 def stopped(league):
-    """Stops a cluster's API server; it goes on at the end of the test at the latest."""
+    """Freezes the API server of a cluster, until the end of the test at the latest."""
     held = []
 
     def stop(name):

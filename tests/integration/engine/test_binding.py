@@ -18,7 +18,7 @@ PODS = resources.PODS
 
 @pytest.fixture
 async def bound(engine, clients, home):
-    """Makes an applier bind a pod to a node: what went wrong, and what the cache was told."""
+    """Makes an applier bind a pod to a node: the problems, and what the cache observed."""
     cluster: Cluster = engine.registry.clusters["up"]
     applier = Applier(
         metrics=metrics.Registry(),
@@ -32,7 +32,8 @@ async def bound(engine, clients, home):
         seen, gone = [], []
         store = types.SimpleNamespace(observe=seen.append, observe_gone=lambda key, _uid: gone.append(key))
         side = types.SimpleNamespace(cluster=cluster, stores={PODS: store})
-        view = types.SimpleNamespace(side=lambda _: side, under_way=set())
+        clusters = types.SimpleNamespace(side=lambda _: side)
+        view = types.SimpleNamespace(clusters=clusters, in_flight=set())
         pair = Pair(Key("up", PODS, obj.namespace, obj.name), obj)
         problems = await applier.apply(plan.Plan((plan.Bind("up", obj, node, "a test"),)), pair, view)
         return problems, seen, gone

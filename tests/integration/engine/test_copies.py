@@ -1,4 +1,4 @@
-"""What an engine promises about objects on both sides, on one upper and two lower clusters."""
+"""Objects on both sides of an engine, on one upper and two lower clusters."""
 
 import engine_lab as lab
 from eventually import eventually
@@ -72,7 +72,7 @@ async def test_a_pod_leaves_below_with_the_same_grace_and_then_above(engine, cli
 
     await eventually(see["up"].lacks(PODS, "quick", home))
     assert await see["low1"].find(PODS, "quick", home) is None
-    leaving = await eventually(see["low1"].has(PODS, "slow", home, lambda o: o.is_leaving))
+    leaving = await eventually(see["low1"].has(PODS, "slow", home, lambda o: o.is_deleting))
     assert leaving.metadata.deletion_grace_period_seconds in (
         7,
         0,
@@ -103,7 +103,7 @@ async def test_what_belongs_everywhere_is_everywhere(engine, clients, see, home)
         await eventually(see[name].lacks(SERVICES, "web", home))
 
 
-async def test_somebody_elses_object_is_told_and_never_touched(engine, clients, see, home):
+async def test_a_foreign_object_is_reported_and_never_modified(engine, clients, see, home):
     low = clients["low1"]
     await low.create(
         resources.NAMESPACES, Object.of({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": home}})
@@ -113,10 +113,10 @@ async def test_somebody_elses_object_is_told_and_never_touched(engine, clients, 
     await clients["up"].create(PODS, lab.pod("web", "vn1", namespace=home, config_map="settings"))
 
     for name in ("settings", "web"):
-        event = await eventually(see["up"].told(name, home, "NameTaken"))
+        event = await eventually(see["up"].event(name, home, "NameTaken"))
         assert event.get("type") == "Warning"
         assert "configmaps" in event.get("message")
-        assert "not ours" in event.get("message")
+        assert "is not managed by Hansa" in event.get("message")
     assert await see["low1"].find(PODS, "web", home) is None
     assert (await low.get(CONFIG_MAPS, "settings", namespace=home)).version == foreign.version
 
@@ -133,7 +133,7 @@ async def test_a_foreign_pod_of_the_same_name_stays_and_makes_room_when_it_goes(
     theirs = lab.pod("web", "low1-0", namespace=home)
     foreign = await eventually(lambda: _created(low, theirs))
     await clients["up"].create(PODS, lab.pod("web", "vn1", namespace=home))
-    await eventually(see["up"].told("web", home, "NameTaken"))
+    await eventually(see["up"].event("web", home, "NameTaken"))
     assert (await low.get(PODS, "web", namespace=home)).uid == foreign.uid
 
     await low.delete(PODS, "web", namespace=home, grace=0)
@@ -150,7 +150,7 @@ async def _created(client, pod):
         return None
 
 
-async def test_a_refusal_stands_as_an_event_and_is_tried_again_when_it_can_succeed(engine, clients, see, home):
+async def test_a_refusal_is_reported_as_an_event_and_retried_when_it_can_succeed(engine, clients, see, home):
     await clients["up"].create(PODS, lab.pod("first", "vn1", namespace=home))
     await eventually(see["low1"].has(PODS, "first", home))
     quota = {"metadata": {"name": "few", "namespace": home}, "spec": {"hard": {"pods": "1"}}}
@@ -162,7 +162,7 @@ async def test_a_refusal_stands_as_an_event_and_is_tried_again_when_it_can_succe
     for number in range(6):
         await clients["up"].create(PODS, lab.pod(f"more-{number}", "vn1", namespace=home))
     for number in range(6):
-        event = await eventually(see["up"].told(f"more-{number}", home, "Refused"))
+        event = await eventually(see["up"].event(f"more-{number}", home, "Refused"))
         assert "exceeded quota" in event.get("message")
 
     await clients["low1"].patch(resources.QUOTAS, "few", {"spec": {"hard": {"pods": "10"}}}, namespace=home)

@@ -1,4 +1,4 @@
-"""Events of lower objects on the upper ones, and what the engine takes for granted of API servers."""
+"""Events of lower objects are mirrored to the upper ones; and API server behaviour that the engine relies on."""
 
 import asyncio
 import secrets
@@ -32,17 +32,17 @@ def event(pod, reason, **fields):
     return Object.of({"apiVersion": "v1", "kind": "Event", "metadata": metadata, **body})
 
 
-async def test_what_happens_below_is_told_above_and_counted_once(engine, clients, see, home):
+async def test_lower_events_are_mirrored_up_and_counted_once(engine, clients, see, home):
     await clients["up"].create(PODS, lab.pod("web", "vn1", namespace=home))
     lower = await eventually(see["low1"].has(PODS, "web", home))
-    scheduled = await eventually(see["up"].told("web", home, "Scheduled"))
+    scheduled = await eventually(see["up"].event("web", home, "Scheduled"))
     assert "low1-" in scheduled.get("message")
     upper = await see["up"].find(PODS, "web", home)
     assert scheduled.get("involvedObject")["uid"] == upper.uid
 
     made = event(lower, "BackOff", message="Back-off restarting", count=1, firstTimestamp="2026-01-01T00:00:00Z")
     below = await clients["low1"].create(EVENTS, made)
-    above = await eventually(see["up"].told("web", home, "BackOff"))
+    above = await eventually(see["up"].event("web", home, "BackOff"))
     assert (above.get("message"), above.get("type"), above.get("source")) == (
         "Back-off restarting",
         "Warning",
@@ -57,39 +57,39 @@ async def test_what_happens_below_is_told_above_and_counted_once(engine, clients
     await eventually(counted)
 
 
-async def test_events_are_not_told_twice_over_a_restart_nor_those_of_others(start_engine, clients, see, home):
+async def test_a_restart_mirrors_no_event_twice_and_foreign_events_never(start_engine, clients, see, home):
     async with start_engine():
         await clients["up"].create(PODS, lab.pod("web", "vn1", namespace=home))
         lower = await eventually(see["low1"].has(PODS, "web", home))
-        told = await eventually(see["up"].told("web", home, "Scheduled"))
+        reported = await eventually(see["up"].event("web", home, "Scheduled"))
     async with start_engine():
         await clients["low1"].create(EVENTS, event(lower.with_metadata(uid="another"), "Foreign", message="no"))
         await clients["low1"].create(EVENTS, event(lower, "Last", message="yes"))
-        await eventually(see["up"].told("web", home, "Last"))
+        await eventually(see["up"].event("web", home, "Last"))
         page = await clients["up"].list(EVENTS, namespace=home, fields="involvedObject.name=web")
         assert [one.get("reason") for one in page.items].count("Scheduled") == 1
         assert "Foreign" not in [one.get("reason") for one in page.items]
-        assert told.name in [one.name for one in page.items]
+        assert reported.name in [one.name for one in page.items]
 
 
-async def test_what_is_heard_before_the_upper_objects_are_known_is_told_when_they_are(clients, see, home):
+async def test_events_from_before_the_upper_objects_are_listed_are_mirrored_afterwards(clients, see, home):
     pod = await clients["up"].create(PODS, lab.pod("web", "vn1", namespace=home))
     given = {"clock": clocks.SystemClock(), "metrics": metrics.Registry()}
     store = Store("up pods", **given)
-    health = types.SimpleNamespace(trouble="")
+    health = types.SimpleNamespace(error="")
     upper = ClusterCaches(types.SimpleNamespace(name="up", client=clients["up"], health=health), {PODS: store})
     lower = ClusterCaches(types.SimpleNamespace(name="low1", health=health), {})
-    view = UpperView(upper, "id", lab.SMALL, waiting=Wakeups(lambda _: None), clock=given["clock"])
+    view = UpperView(upper, "id", lab.SMALL, wakeups=Wakeups(lambda _: None), clock=given["clock"])
     view.attach(Route("up", "low1", nodes=frozenset({"vn1"})), lower)
-    echoing = EventMirror(view, manners=EventThrottle(lambda: False, clock=given["clock"]), metrics=given["metrics"])
-    heard = event(pod, "Early", message="yes").with_metadata(uid="early")
+    mirror = EventMirror(view, throttle=EventThrottle(lambda: False, clock=given["clock"]), metrics=given["metrics"])
+    early = event(pod, "Early", message="yes").with_metadata(uid="early")
     async with asyncio.TaskGroup() as tasks:
-        run = tasks.create_task(echoing.run())
-        echoing.take(LowerEvent(heard, "low1", PODS, stamp.Origin("id", pod.uid, home, "web")))
+        run = tasks.create_task(mirror.run())
+        mirror.add(LowerEvent(early, "low1", PODS, stamp.Origin("id", pod.uid, home, "web")))
         await asyncio.sleep(0.1)
         for change in (watching.Restarted(), watching.Added(pod), watching.Synced(pod.version)):
             store.apply(change)
-        await eventually(see["up"].told("web", home, "Early"))
+        await eventually(see["up"].event("web", home, "Early"))
         run.cancel()
 
 

@@ -1,4 +1,4 @@
-"""Many upper clusters over one lower cluster: their objects never meet, and it is watched once for all of them."""
+"""Many upper clusters over one lower cluster: their objects are kept apart, and it is watched once for all of them."""
 
 import asyncio
 import contextlib
@@ -25,7 +25,7 @@ UPPERS = {"up": "blue", "low2": "green"}  # what stands before their namespaces 
 
 
 class Settings(NamedTuple):
-    """What is said of one upper cluster."""
+    """Settings of the route of one upper cluster."""
 
     prefix: str
     may_use_hosts: bool = False
@@ -42,7 +42,7 @@ def may_not(pod, link):
     return "it asks for the host's network" if is_refused else ""
 
 
-def lower_place(key, link):
+def lower_name(key, _uid, link):
     if key.namespace:
         return NamespacedName(f"{link.settings.prefix}-{key.namespace}", key.name)
     return NamespacedName("", f"{link.settings.prefix}-{key.name}")
@@ -68,7 +68,7 @@ MANY = Mode(
             Rule(MAPS, down_patches=patches_of("data"), placement=placement.everywhere),
         )
     },
-    lower_name=lower_place,
+    lower_name=lower_name,
     shares_lowers=True,
     upper_message=lambda message, link: message.replace(f"{link.settings.prefix}-", ""),
 )
@@ -93,7 +93,7 @@ def start_many(league):
         async with contextlib.AsyncExitStack() as stack:
             names = (*UPPERS, "low1")
             clients = {name: await stack.enter_async_context(league[name].client(agent)) for name in names}
-            engine = await stack.enter_async_context(lab.Engine(mode=MANY, whole=()))
+            engine = await stack.enter_async_context(lab.Engine(mode=MANY, watch_all=()))
             for name, client in clients.items():
                 engine.join(name, client)
             for name, prefix in UPPERS.items():
@@ -143,7 +143,7 @@ async def test_objects_of_the_same_names_never_meet_and_go_with_their_own_cluste
             copy = await eventually(see["low1"].has(MAPS, "settings", f"{prefix}-{homes}"))
             assert copy.get("data") == {"of": upper}
 
-        scheduled = await eventually(see["low2"].told("web", homes, "Scheduled"))
+        scheduled = await eventually(see["low2"].event("web", homes, "Scheduled"))
         assert f" {homes}/web" in scheduled.get("message"), scheduled.get("message")
 
         await clients["up"].delete(NAMESPACES, homes)
@@ -153,13 +153,15 @@ async def test_objects_of_the_same_names_never_meet_and_go_with_their_own_cluste
         assert is_running(await see["low1"].find(PODS, "web", f"green-{homes}"))
 
 
-async def test_a_binding_waits_for_its_node_and_what_may_not_travel_is_told(start_many, clients, see, homes):
+async def test_a_binding_waits_for_its_node_and_a_pod_that_is_not_allowed_is_refused_with_an_event(
+    start_many, clients, see, homes
+):
     async with start_many():
         await clients["up"].create(PODS, pod("early", homes))
         await clients["up"].create(PODS, pod("refused", homes, hostNetwork=True))
         below = await eventually(see["low1"].has(PODS, "early", f"blue-{homes}", is_running))
-        told = await eventually(see["up"].told("refused", homes, "Refused"))
-        assert "it asks for the host's network" in told.get("message")
+        reported = await eventually(see["up"].event("refused", homes, "Refused"))
+        assert "it asks for the host's network" in reported.get("message")
         assert await see["low1"].find(PODS, "refused", f"blue-{homes}") is None
         assert not (await see["up"].find(PODS, "early", homes)).spec.get("nodeName")
         node = below.spec["nodeName"]
@@ -206,13 +208,15 @@ async def _is(answer):
 def is_refused(because):
     def is_so(obj):
         by_type = {one["type"]: one for one in obj.status.get("conditions", ())}
-        told = by_type.get("PodScheduled", {})
-        return (told.get("status"), told.get("reason")) == ("False", "Refused") and because in told["message"]
+        reported = by_type.get("PodScheduled", {})
+        return (reported.get("status"), reported.get("reason")) == ("False", "Refused") and because in reported[
+            "message"
+        ]
 
     return is_so
 
 
-async def test_what_the_lower_cluster_refuses_stands_above_in_the_words_of_the_upper_one_until_it_succeeds(
+async def test_a_refusal_of_the_lower_cluster_is_a_condition_of_the_upper_pod_until_it_succeeds(
     start_many, clients, see, homes, mirrored
 ):
     below = f"blue-{homes}"
@@ -222,9 +226,9 @@ async def test_what_the_lower_cluster_refuses_stands_above_in_the_words_of_the_u
         await clients["low1"].create(resources.QUOTAS, Object.of(quota | {"spec": {"hard": {"pods": "0"}}}))
         await eventually(see["low1"].has(resources.QUOTAS, "q", below, lambda o: "hard" in o.status))
         await clients["up"].create(PODS, pod("web", homes))
-        told = await eventually(see["up"].told("web", homes, "Refused"))
-        assert "exceeded quota" in told.get("message")
-        assert below not in told.get("message")
+        reported = await eventually(see["up"].event("web", homes, "Refused"))
+        assert "exceeded quota" in reported.get("message")
+        assert below not in reported.get("message")
         await eventually(see["up"].has(PODS, "web", homes, is_refused("exceeded quota")))
         await clients["low1"].delete(resources.QUOTAS, "q", namespace=below)
         running = await eventually(see["up"].has(PODS, "web", homes, is_running))
@@ -232,10 +236,10 @@ async def test_what_the_lower_cluster_refuses_stands_above_in_the_words_of_the_u
         await clients["up"].delete(PODS, "web", namespace=homes, grace=0)
 
 
-async def test_what_was_refused_travels_when_the_settings_of_its_route_allow_it(start_many, clients, see, homes):
+async def test_a_refused_pod_is_synced_when_the_settings_of_its_route_allow_it(start_many, clients, see, homes):
     async with start_many() as engine:
         await clients["up"].create(PODS, pod("host", homes, hostNetwork=True))
-        await eventually(see["up"].told("host", homes, "Refused"))
+        await eventually(see["up"].event("host", homes, "Refused"))
         await eventually(see["up"].has(PODS, "host", homes, is_refused("it asks for the host's network")))
         engine.registry.link(Route("up", "low1", settings=Settings("blue", may_use_hosts=True)))
         await eventually(see["low1"].has(PODS, "host", f"blue-{homes}"))

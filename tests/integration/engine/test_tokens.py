@@ -39,7 +39,7 @@ def tokens(clients, home):
 
 
 async def reviewed(client, secret):
-    """Who the upper cluster says that a token belongs to; empty if it says no."""
+    """The user of a token by a TokenReview in the upper cluster; empty if it is not valid."""
     token = base64.b64decode(secret.get("data")["token"]).decode()
     review = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
     answer = await client.create(REVIEWS, Object.of(review))

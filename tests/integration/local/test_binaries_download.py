@@ -1,4 +1,4 @@
-"""Downloads from a real HTTP server: what is verified, what is given up, and how soon."""
+"""Downloads from a real HTTP server: verification, failures, and timeouts."""
 
 import asyncio
 import hashlib
@@ -74,7 +74,7 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def modules(tmp_path: Path) -> Path:
-    """Modules that cannot be built, so that a failed download is told."""
+    """Modules that cannot be built, so that a failed download is reported."""
     return binaries_lab.write_module(tmp_path / "modules", "package main\n\nfunc main() { broken }\n")
 
 
@@ -131,7 +131,7 @@ async def test_a_release_without_a_checksum_is_refused(publisher: Publisher, roo
     assert await refusal(publisher, root, modules) == f"404 Not Found for {publisher.base}/tiny.sha256"
 
 
-async def test_a_transfer_that_stands_still_is_given_up(publisher: Publisher, root: Path, modules: Path) -> None:
+async def test_a_stalled_transfer_is_aborted(publisher: Publisher, root: Path, modules: Path) -> None:
     async def half(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Length": "100"})
         await response.prepare(request)

@@ -1,4 +1,4 @@
-"""The folder that a user names: it comes first, and what lies there must be of the right version."""
+"""The folder of `--binaries`: it takes precedence, and its binaries must have the right version."""
 
 from pathlib import Path
 
@@ -43,7 +43,7 @@ async def test_a_binary_of_the_right_minor_version_comes_before_the_cache(
     assert held == [binaries.BinaryLocation(binaries_lab.tiny(), mine, binaries.Source.FOLDER)]
 
 
-async def test_what_is_missing_in_the_folder_is_looked_for_elsewhere(folder: Path, sources: binaries.Sources) -> None:
+async def test_a_binary_missing_in_the_folder_is_taken_from_the_cache(folder: Path, sources: binaries.Sources) -> None:
     mine = put(folder / "tiny", "#!/bin/sh\necho tiny v1.2.3\n")
     cached = put(sources.entry(binaries_lab.tiny("other")).item, "cached")
     assert await binaries.ensure(["tiny", "other"], sources=sources) == {"tiny": mine, "other": cached}
@@ -68,7 +68,7 @@ async def test_a_file_that_is_no_program_is_refused(folder: Path, sources: binar
     assert await refusal(sources) == f"cannot run {mine}: permission denied"
 
 
-async def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
+async def test_a_missing_folder_is_reported(tmp_path: Path) -> None:
     sources = binaries.Sources(tmp_path / "gone", catalogue={"tiny": binaries_lab.tiny()})
     assert await refusal(sources) == f"binaries folder {tmp_path / 'gone'} does not exist"
 

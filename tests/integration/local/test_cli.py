@@ -1,4 +1,4 @@
-"""`hansa local` as a person types it: what it prints, how it ends, and what a kill -9 leaves."""
+"""`hansa local` as a command: its output, its exit codes, and its state after a kill -9."""
 
 import asyncio
 import json
@@ -116,7 +116,7 @@ async def test_bad_input_gets_one_sentence_and_no_traceback(hansa, arguments, se
         (["nodes", "a", "3"], '"3" is not of the form +N or -N'),
     ],
 )
-async def test_wrong_words_get_the_usage(hansa, arguments, sentence):
+async def test_wrong_arguments_print_the_usage(hansa, arguments, sentence):
     answer = await hansa(*arguments)
     assert answer.code == 2
     assert "usage: hansa local" in answer.err
@@ -154,7 +154,7 @@ async def test_a_full_disk_gets_one_sentence_and_nothing_is_left(tmp_path):
     )
     out, err = await shell.communicate()
     assert out.decode() == "1\na is gone\n"
-    assert re.fullmatch(r"hansa: there is no room for etcd in \S+: 0 MiB are free, 200 MiB are needed\n", err.decode())
+    assert re.fullmatch(r"hansa: not enough disk space for etcd in \S+: 0 MiB free, 200 MiB needed\n", err.decode())
 
 
 async def test_logs_of_an_unknown_component_name_those_that_there_are(hansa):

@@ -1,4 +1,4 @@
-"""Local clusters as real processes: they come, are repaired, change and go."""
+"""Local clusters as real processes: created, repaired, changed and deleted."""
 
 import asyncio
 import signal
@@ -109,7 +109,7 @@ async def test_other_flags_restart_only_their_component(lab):
     assert changed.process(components.CONTROLLERS).pid != before[components.CONTROLLERS]
 
 
-async def test_a_wrong_flag_is_told_in_one_sentence_and_heals_when_it_is_taken_back(lab):
+async def test_a_wrong_flag_is_reported_in_one_sentence_and_the_cluster_recovers_without_it(lab):
     with pytest.raises(
         HansaError, match="kube-scheduler of cluster lab ended during its start: .*unknown flag: --nonsense"
     ):
@@ -140,7 +140,7 @@ async def test_nodes_have_the_shape_that_was_asked_for_and_change_with_it(lab):
         assert [(n.name, n.status["capacity"]["cpu"]) for n in page.items] == [("lab-0", "4")]
 
 
-async def test_a_foreign_node_of_the_same_name_is_left_alone_and_told(lab):
+async def test_a_foreign_node_of_the_same_name_is_left_alone_and_reported(lab):
     cluster = await lab(nodes=0)
     foreign = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "lab-0", "labels": {"whose": "mine"}}}
     async with cluster.client() as client:
@@ -159,7 +159,7 @@ async def test_a_demanded_port_that_is_taken_is_refused_and_harms_nothing(fleet,
     assert "port" not in fleet.names()
 
 
-async def test_an_audit_log_tells_who_did_what(lab):
+async def test_the_audit_log_records_requests_with_their_user_agent(lab):
     cluster = await lab(audit=True)
     async with cluster.client("hansa-audit-test") as client:
         await client.list(resources.CONFIG_MAPS, namespace="default")

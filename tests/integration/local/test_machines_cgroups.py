@@ -1,4 +1,4 @@
-"""Control groups of nodes, and who may make them."""
+"""Control groups of nodes, and the permissions that they need."""
 
 import asyncio
 import os
@@ -62,7 +62,7 @@ async def test_control_groups_that_stay_busy_are_named(name: str, sleeper: Proce
         await cgroups.remove(name, deadline=0.1)
 
 
-async def test_who_is_not_root_is_told_so(tmp_path: Path) -> None:
+async def test_without_root_real_nodes_are_refused_with_the_reason(tmp_path: Path) -> None:
     os.seteuid(65534)
     try:
         with pytest.raises(CannotRunNodes, match="this machine cannot run real nodes: real nodes need root"):

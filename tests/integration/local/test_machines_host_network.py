@@ -1,4 +1,4 @@
-"""The network of namespaces: who reaches whom, and that nothing of it is left."""
+"""Network namespaces of nodes: connectivity, and complete removal."""
 
 import asyncio
 import errno

@@ -1,4 +1,4 @@
-"""Doors between network namespaces: what goes in on one side comes out on the other."""
+"""Relays between network namespaces: bytes are forwarded in both directions."""
 
 import asyncio
 import contextlib
@@ -67,7 +67,7 @@ async def connected(outer: NetnsAddress, server: socket.socket) -> tuple[Ends, E
     return client, await asyncio.open_connection(sock=accepted, limit=1 << 24)
 
 
-async def test_a_door_carries_bytes_both_ways_and_an_end_of_one_way_leaves_the_other_open(
+async def test_a_relay_forwards_bytes_both_ways_and_closing_one_way_leaves_the_other_open(
     passage: tuple[NetnsAddress, socket.socket],
 ) -> None:
     (client_in, client_out), (server_in, server_out) = await connected(*passage)
@@ -81,7 +81,7 @@ async def test_a_door_carries_bytes_both_ways_and_an_end_of_one_way_leaves_the_o
     client_out.close()
 
 
-async def test_a_door_serves_many_connections_at_once(passage: tuple[NetnsAddress, socket.socket]) -> None:
+async def test_a_relay_serves_many_connections_at_once(passage: tuple[NetnsAddress, socket.socket]) -> None:
     pairs = [await connected(*passage) for _ in range(300)]
     for number, ((_, client_out), _) in enumerate(pairs):
         client_out.write(f"{number}\n".encode())
@@ -91,7 +91,7 @@ async def test_a_door_serves_many_connections_at_once(passage: tuple[NetnsAddres
         server_out.close()
 
 
-async def test_a_door_holds_back_who_sends_faster_than_the_other_reads(
+async def test_a_relay_applies_back_pressure_to_a_sender_that_is_faster_than_the_reader(
     passage: tuple[NetnsAddress, socket.socket],
 ) -> None:
     outer, server = passage
@@ -109,7 +109,9 @@ async def test_a_door_holds_back_who_sends_faster_than_the_other_reads(
             assert sent < 64 << 20
 
 
-async def test_a_door_hangs_up_when_nobody_answers_behind_it(passage: tuple[NetnsAddress, socket.socket]) -> None:
+async def test_a_relay_closes_the_connection_when_its_target_does_not_listen(
+    passage: tuple[NetnsAddress, socket.socket],
+) -> None:
     outer, server = passage
     server.close()
     reader, writer = await asyncio.open_connection(outer.address, outer.port)
@@ -118,7 +120,7 @@ async def test_a_door_hangs_up_when_nobody_answers_behind_it(passage: tuple[Netn
     writer.close()
 
 
-async def test_a_door_opens_the_other_way_too(fabric: HostNetwork) -> None:
+async def test_a_relay_works_in_the_other_direction_too(fabric: HostNetwork) -> None:
     await fabric.ensure("a", 1, is_joined=False)
     inner = host(fabric, "a", A)
     outside = NetnsAddress("", ports.LOOPBACK, ports.choose(1, taken=(), seed="webhook")[0])
@@ -133,7 +135,7 @@ async def test_a_door_opens_the_other_way_too(fabric: HostNetwork) -> None:
                     assert await loop.sock_recv(accepted, 100) == b"review"
 
 
-async def test_a_door_that_cannot_open_says_why() -> None:
+async def test_a_relay_that_cannot_listen_fails_with_the_reason() -> None:
     with socket.create_server((ports.LOOPBACK, 0)) as taken:
         place = NetnsAddress("", *taken.getsockname())
         for listen, why in (

@@ -1,4 +1,4 @@
-"""Processes that are found by the mark in their environment."""
+"""Processes that are found by a variable in their environment."""
 
 import asyncio
 import os
@@ -111,7 +111,7 @@ async def test_a_frozen_process_can_be_stopped(spawn, tmp_path):
     await found(tmp_path)
 
 
-async def test_a_handle_on_a_process_that_is_gone_reaches_nobody(spawn):
+async def test_a_handle_of_an_ended_process_signals_no_other_process(spawn):
     gone = spawn("true")
     assert await gone.ended(10)
     gone.signal(signal.SIGKILL)
@@ -123,7 +123,7 @@ async def test_waiting_for_a_process_has_an_end(spawn):
     assert not await one.ended(0.01)
 
 
-async def test_it_outlives_whoever_started_it_and_is_found_again(tmp_path):
+async def test_a_process_outlives_its_starter_and_is_found_again(tmp_path):
     code = (
         "import sys; from pathlib import Path; from hansa.programs import process;"
         "state = Path(sys.argv[1]); identity = process.Identity(state, 'c', 'one');"

@@ -1,4 +1,4 @@
-"""Real kubelets on this machine: what their pods can do, whom they reach, and that nothing of them is left."""
+"""Real kubelets on this machine: features and connectivity of their pods, and complete removal."""
 
 import asyncio
 import json
@@ -42,7 +42,7 @@ class Kubectl:
             await self("wait", f"pod/{pod}", "--for=condition=Ready", f"--timeout={PATIENCE}")
 
     async def gets(self, url: str, answer: str, *, pod: str = "box") -> bool:
-        """Whether a pod gets that answer from there: a service is told to all nodes a moment after it is made."""
+        """Whether a pod gets that answer from there: a Service reaches all nodes a moment after it is created."""
         try:
             return await self("exec", pod, "--", "wget", "-qO-", url) == answer
         except Failed:

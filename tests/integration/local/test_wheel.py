@@ -1,4 +1,4 @@
-"""The package works as an installed wheel, away from its source."""
+"""The package works as an installed wheel, without its source tree."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""What the translations make, shown to a real API server: it takes it, and afterwards there is nothing left to write.
+"""Translated objects on a real API server: it accepts them, and a second sync writes nothing.
 
 One cluster is both sides: the upper objects live in one namespace, the lower ones in another.
 """
@@ -206,8 +206,8 @@ async def test_a_status_comes_up_in_one_write_and_is_not_written_again(pod: Side
     assert upper.annotations[keys.LOWER_UID] == lower.uid
     for field in ("phase", "podIP", "podIPs", "hostIP", "hostIPs", "startTime", "containerStatuses"):
         assert upper.status.get(field) == lower.status.get(field), field
-    told = {one["type"]: one["status"] for one in upper.status["conditions"]}
-    assert told == {one["type"]: one["status"] for one in lower.status["conditions"]} | {"example.com/mine": "True"}
+    status = {one["type"]: one["status"] for one in upper.status["conditions"]}
+    assert status == {one["type"]: one["status"] for one in lower.status["conditions"]} | {"example.com/mine": "True"}
 
 
 async def test_a_service_follows_and_keeps_what_was_allotted_below(client: Client, namespace: str, below: str) -> None:
@@ -277,9 +277,9 @@ async def test_a_volume_that_came_up_binds_its_claim_and_names_its_node(
             return (await claim.upper()).status.get("phase") == "Bound"
 
         await eventually(is_bound)
-        told = {"phase": "Bound", "capacity": {"storage": "2Gi"}, "accessModes": ["ReadWriteOnce"]}
-        assert [part.subresource for part in await claim.up(told)] == ["", "status"]
-        assert await claim.up(told) == []
+        status = {"phase": "Bound", "capacity": {"storage": "2Gi"}, "accessModes": ["ReadWriteOnce"]}
+        assert [part.subresource for part in await claim.up(status)] == ["", "status"]
+        assert await claim.up(status) == []
         upper = await claim.upper()
         assert (upper.annotations[keys.SELECTED_NODE], upper.spec["volumeName"]) == ("vn1", name)
         assert upper.status["capacity"] == {"storage": "2Gi"}
@@ -343,5 +343,5 @@ async def test_a_gate_that_a_tenant_opens_makes_its_pod_ready_below(client: Clie
     await pod.change({"status": {"conditions": [{"type": "example.com/open", "status": "True"}]}}, "status")
     await eventually(lambda: gate_below("True"))
     await pod.up()
-    told = {one["type"]: one["status"] for one in (await pod.upper()).status["conditions"]}
-    assert told["example.com/open"] == "True"
+    status = {one["type"]: one["status"] for one in (await pod.upper()).status["conditions"]}
+    assert status["example.com/open"] == "True"

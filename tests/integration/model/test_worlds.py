@@ -1,4 +1,4 @@
-"""The stand-in for API servers, on which decisions are played to their end, does as a real API server does."""
+"""The model of API servers that property tests use behaves like a real API server."""
 
 import itertools
 from typing import Any
@@ -31,7 +31,7 @@ def shown(obj: Object | None) -> Any:
     metadata = obj.metadata
     own = {k: v for k, v in obj.annotations.items() if k.startswith("hansa.dev/")}
     return (
-        obj.is_leaving,
+        obj.is_deleting,
         metadata.deletion_grace_period_seconds,
         metadata.finalizers,
         own,

@@ -13,7 +13,7 @@ SUPERS = ("r1", "r2")
 
 @pytest.fixture(scope="package")
 async def clusters(fleet, kubectl):
-    """The clusters without a program; nobody has joined."""
+    """The clusters without a program; no super cluster has joined."""
     shape = NodeShape(cpu="1000", memory="1000Gi", pods="1000")
     wishes = [
         ClusterSpec("meta", scheduler=False, lift_limits=True),
@@ -38,7 +38,7 @@ async def shared_pool(clusters, tmp_path_factory):
 
 @pytest.fixture
 async def pool(shared_pool, request):
-    """The pool with its syncer; if a test fails, its last words are shown."""
+    """The pool with its syncer; if a test fails, the last lines of its log are printed."""
     if "pool" not in shared_pool.syncers:
         await shared_pool.start()
     offset = shared_pool.log().stat().st_size

@@ -1,4 +1,4 @@
-"""A super cluster that is cut off from its pool: its agent ends what runs there before it begins elsewhere."""
+"""A super cluster that is cut off from its pool: its agent ends the pods there before they start elsewhere."""
 
 import asyncio
 import contextlib
@@ -102,7 +102,7 @@ class Cut:
         """The renewal that the agent sees, and for how long it does."""
         place = fence.PLACE
         lease = await self.lab.supers["r2"].client.get(resources.LEASES, place.name, namespace=place.namespace)
-        renewal, _, age = fence.noted(lease).partition(" ")
+        renewal, _, age = fence.agent_note(lease).partition(" ")
         return renewal, float(age or 0), lease.spec["renewTime"]
 
     @contextlib.asynccontextmanager
@@ -163,8 +163,8 @@ async def test_what_is_cut_off_ends_there_before_it_begins_elsewhere(cut, namesp
         await r2.gone(resources.PODS, pod.name, below)
         await lab.supers["r1"].there(resources.PODS, pod.name, below, within=WITHIN)
         await eventually(lambda: cut.is_whole(namespace), within=WITHIN)
-        told = await r2.event("Fenced", fence.PLACE.name, fence.PLACE.namespace)
-        assert "it was not renewed for" in told["message"]
+        reported = await r2.event("Fenced", fence.PLACE.name, fence.PLACE.namespace)
+        assert "was not renewed for" in reported["message"]
         assert await r2.look(resources.PODS, f"{namespace}-own", "default"), "it is no tenant's"
         cut.proxy.thaw()
         await r2.gone(resources.NAMESPACES, below)
@@ -192,13 +192,13 @@ async def test_a_short_cut_ends_and_moves_nothing(cut, namespace):
     log = cut.lab.log()
     offset = log.stat().st_size
 
-    async def says(words):
-        return words in log.read_bytes()[offset:].decode()
+    async def is_logged(text):
+        return text in log.read_bytes()[offset:].decode()
 
     cut.proxy.freeze()
-    await eventually(lambda: says("a cluster cannot be reached"), within=WITHIN)
+    await eventually(lambda: is_logged("cluster unreachable"), within=WITHIN)
     cut.proxy.thaw()
-    await eventually(lambda: says("a cluster can be reached"), within=WITHIN)
+    await eventually(lambda: is_logged("cluster reachable"), within=WITHIN)
     await _assert_untouched(cut, namespace, pod)
     assert (await r2.look(resources.PODS, pod.name, below))["status"]["phase"] == "Running"
 
@@ -208,7 +208,7 @@ async def test_an_agent_that_could_not_see_the_fence_itself_waits_for_those_who_
     pod = await cut.stateful_set(namespace)
 
     async def is_blind():
-        return cut.agent_log.read_text().count("the fence cannot be seen") >= 9  # a second each
+        return cut.agent_log.read_text().count("fence check failed") >= 9  # a second each
 
     with cut.lab.supers["r2"].frozen():
         await eventually(is_blind, within=WITHIN)
@@ -229,7 +229,7 @@ async def _assert_untouched(cut, namespace, pod):
     found = await cut.lab.supers["r2"].look(resources.PODS, pod.name, cut.lab.tenant.below(namespace))
     assert found is not None
     assert (found["metadata"]["uid"], found["metadata"].get("deletionTimestamp")) == (pod.uid, None)
-    assert "fences" not in cut.agent_log.read_text()
+    assert "fence expired" not in cut.agent_log.read_text()
     await cut.is_placed(namespace, {"r1": 1, "r2": 1})
 
 
@@ -240,7 +240,7 @@ async def test_without_a_fence_the_agent_warns_and_does_nothing(cut):
     cut.agent = await programs.start("super-agent", "--kubeconfig", str(r1.cluster.kubeconfig), log=cut.agent_log)
 
     async def warns():
-        return "nobody renews a fence here" in cut.agent_log.read_text()
+        return "no fence: lease missing or never renewed" in cut.agent_log.read_text()
 
     await eventually(warns, within=WITHIN)
     assert not cut.agent.has_ended

@@ -1,4 +1,4 @@
-"""A pod that is given another super cluster lives once, also where each super cluster has a syncer of its own."""
+"""A pod that is moved to another super cluster never runs twice, also with a syncer for each super cluster."""
 
 import asyncio
 import contextlib
@@ -47,7 +47,7 @@ def marks(found):
     return [key for key in found["metadata"]["annotations"] if key.startswith("tenancy.x-k8s.io/moved-from.")]
 
 
-async def test_a_copy_begins_when_the_former_clusters_syncer_says_that_it_has_none(lab, namespace):
+async def test_a_pod_starts_elsewhere_when_the_syncer_of_the_former_cluster_confirms_it_has_none(lab, namespace):
     below, r1, r2 = lab.tenant.below(namespace), lab.supers["r1"], lab.supers["r2"]
     await lab.namespace(namespace, "r1", "r2")
     await lab.pod(namespace, "moves", "r1", **NOWHERE)

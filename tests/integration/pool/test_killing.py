@@ -1,4 +1,4 @@
-"""Scheduler and syncer are killed at random moments, again and again: nothing is twice, and all converges."""
+"""Scheduler and syncer are killed repeatedly at random moments: nothing runs twice, and all objects converge."""
 
 import asyncio
 import json
@@ -109,7 +109,7 @@ class People:
 
 
 async def never_twice(pool, below):
-    """See that no pod is in both super clusters. One that seems to be may have moved: a third look tells."""
+    """See that no pod is in both super clusters. One that seems to be may have moved: a third read decides."""
     r1, r2 = pool.supers.values()
     while True:
         first = {pod.name: pod for pod in (await r1.client.list(resources.PODS, namespace=below)).items}

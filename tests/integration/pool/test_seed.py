@@ -87,7 +87,7 @@ async def test_what_a_closed_super_cluster_has_goes_to_another(pool, namespace):
         return True
 
     await eventually(lambda: are({"r1": 1, "r2": 1}), within=WITHIN)
-    said = await pool.hansa("leave", "r2", "--timeout", "110")
-    assert "r2 has left the pool" in said
+    output = await pool.hansa("leave", "r2", "--timeout", "110")
+    assert "r2 has left the pool" in output
     await eventually(lambda: are({"r1": 2, "r2": 0}), within=WITHIN)
     await pool.join("r2")

@@ -1,4 +1,4 @@
-"""Objects of a tenant in a pool: each is where placements say, and what several super clusters tell does not clash."""
+"""Objects of a tenant in a pool: each is where it is placed, and statuses of several super clusters are merged."""
 
 import pytest
 
@@ -46,7 +46,7 @@ async def test_nodes_of_one_name_in_two_super_clusters_are_two_nodes_of_the_tena
         await pool.supers[cluster].client.delete(resources.NODES, twin)
 
 
-async def test_the_later_spelling_is_read_and_words_that_cannot_be_read_change_nothing(pool, namespace):
+async def test_the_later_annotation_keys_work_and_invalid_placements_change_nothing(pool, namespace):
     below = pool.tenant.below(namespace)
     later = "scheduler.virtualcluster.io"
     await pool.namespace(namespace, "r2", key=f"{later}/placements")
@@ -98,7 +98,7 @@ async def test_a_pod_goes_nowhere_without_its_namespace(pool, namespace):
     assert await pool.supers["r2"].look(resources.NAMESPACES, pool.tenant.below(namespace)) is None
 
 
-async def test_a_service_has_the_addresses_of_all_balancers_and_tells_whom_it_reaches(pool, namespace):
+async def test_a_service_has_the_addresses_of_all_load_balancers_and_a_condition_of_its_reach(pool, namespace):
     below = pool.tenant.below(namespace)
     await pool.namespace(namespace, "r1", "r2")
     await pool.meta.make(resources.SERVICES, "web", namespace, spec=BALANCER)
@@ -109,11 +109,11 @@ async def test_a_service_has_the_addresses_of_all_balancers_and_tells_whom_it_re
         await side.client.patch(resources.SERVICES, "web", status, namespace=below, subresource="status")
     await pool.meta.there(resources.SERVICES, "web", namespace, when=_at("192.0.2.1", "192.0.2.2"))
     await pool.pod(namespace, "web", "r1")
-    told = "(r1: 1 pod, r2: no pods); each load balancer address reaches"
-    await pool.meta.there(resources.SERVICES, "web", namespace, when=_says("SeveralClusters", told))
+    reported = "(r1: 1 pod, r2: no pods); each load balancer address reaches"
+    await pool.meta.there(resources.SERVICES, "web", namespace, when=_reaches("SeveralClusters", reported))
     await pool.place(namespace, "r1")
     await pool.meta.there(
-        resources.SERVICES, "web", namespace, when=_says("OneCluster", "all endpoints are in super cluster r1")
+        resources.SERVICES, "web", namespace, when=_reaches("OneCluster", "all endpoints are in super cluster r1")
     )
     await pool.meta.there(resources.SERVICES, "web", namespace, when=_at("192.0.2.1"))
 
@@ -156,10 +156,10 @@ def _at(*addresses):
     return lambda found: [one["ip"] for one in found["status"]["loadBalancer"].get("ingress", ())] == list(addresses)
 
 
-def _says(reason, words):
+def _reaches(reason, message):
     def does(found):
         conditions = {one["type"]: one for one in found["status"].get("conditions", ())}
-        told = conditions.get("hansa.dev/ReachesAllEndpoints", {})
-        return told.get("reason") == reason and words in told["message"]
+        reported = conditions.get("hansa.dev/ReachesAllEndpoints", {})
+        return reported.get("reason") == reason and message in reported["message"]
 
     return does

@@ -1,4 +1,4 @@
-"""Tenants of a pool: one that goes takes all with it that it had, and one alone has a federation."""
+"""Tenants of a pool: a deleted tenant leaves nothing behind, and a single tenant has a federation."""
 
 import pytest
 
@@ -14,7 +14,7 @@ from tenant_league import clusters_up, pod
 pytestmark = pytest.mark.timeout(600)  # the first one begins with three clusters, maybe on a busy machine
 SCHEDULER = "scheduler.tenancy.x-k8s.io"
 WITHIN = 120.0
-OURS = {"tenancy.x-k8s.io", "cluster.x-k8s.io"}  # groups of what tells who takes part
+OURS = {"tenancy.x-k8s.io", "cluster.x-k8s.io"}  # API groups of tenants and super clusters
 APP = """
 apiVersion: v1
 kind: ConfigMap

@@ -39,7 +39,7 @@ async def shared_pool(fleet, kubectl, tmp_path_factory):
 
 @pytest.fixture
 async def pool(shared_pool, request):
-    """The running scheduler; if a test fails, its last words are shown."""
+    """The running scheduler; if a test fails, the last lines of its log are printed."""
     if shared_pool.program is None:
         await shared_pool.start()
     offset = shared_pool.log.stat().st_size

@@ -1,4 +1,4 @@
-"""A pod that is sent elsewhere bears a mark of the cluster that may have a copy yet, until that has none or is lost."""
+"""A moved pod is annotated with the cluster that may still have a copy, until that has none or is lost."""
 
 import asyncio
 
@@ -47,7 +47,7 @@ async def test_a_cluster_that_a_syncer_reports_to_reach_is_not_lost(pool, namesp
 
     with pool.supers["r2"].frozen():
         await eventually(is_reported_for_long, every=0.5)
-        await pool.says("a cluster cannot be reached", after=offset)
+        await pool.logged("cluster unreachable", after=offset)
         await pool.placed(namespace, {"r1": 1, "r2": 1})
         assert " is=lost" not in pool.log.read_bytes()[offset:].decode()
         await pool.placed(namespace, {"r1": 2})

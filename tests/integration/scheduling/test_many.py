@@ -1,4 +1,4 @@
-"""200 namespaces over five super clusters: quotas and slices change at random, and a checker adds up what is held."""
+"""200 namespaces over five super clusters: quotas and slices change at random, and a checker sums up the holdings."""
 
 import asyncio
 import json
@@ -60,12 +60,12 @@ class Checker:
                 self._room[name].update(_amounts(node.status["allocatable"]))
 
     async def left(self):
-        """What is left in each cluster, and what each namespace holds; nobody may hold what is not there."""
+        """What is left in each cluster, and what each namespace holds; holdings may not exceed the capacity."""
         self.looks += 1
         left, held = {name: Counter(room) for name, room in self._room.items()}, {}
         for namespace in (await self._pool.meta.client.list(resources.NAMESPACES, limit=0)).items:
             if PLANNED not in namespace.annotations:
-                continue  # what stands on it may be what somebody wrote
+                continue  # its placements may be an edit that is not planned yet
             planned = held[namespace.name] = json.loads(namespace.annotations[PLANNED])
             for cluster, number in planned["placements"].items():
                 for name, amount in _amounts(planned["slice"]).items():

@@ -1,4 +1,4 @@
-"""Where slices go: by each policy, with headroom, all or nothing, and when their size or the pool changes."""
+"""Placement of slices: by each policy, with headroom, all or nothing, and when their size or the pool changes."""
 
 from hansa.kube import resources
 from pool_league import SCHEDULER, SLICE, bound
@@ -31,18 +31,18 @@ async def test_prefer_fills_clusters_by_the_weight_of_their_labels(pool, namespa
     await pool.placed(namespace, {"r1": 1, "r2": 4})
 
 
-async def test_a_policy_that_cannot_be_read_is_told(pool, namespace):
+async def test_an_invalid_policy_is_reported_in_a_condition(pool, namespace):
     await pool.namespace(namespace, {"cpu": "1"}, slice_=ONE_CPU, policy="anywhere")
-    told = await pool.condition(namespace, "NotUnderstood")
-    assert 'the placement policy "anywhere" cannot be read' in told["message"]
+    reported = await pool.condition(namespace, "NotUnderstood")
+    assert 'invalid placement policy "anywhere"' in reported["message"]
 
 
-async def test_headroom_is_given_to_nobody(pool, namespace):
+async def test_headroom_is_never_assigned(pool, namespace):
     await pool.again("--headroom", "50%")
     await pool.namespace(namespace, {"cpu": "8"}, slice_=ONE_CPU)
     await pool.placed(namespace, {"r1": 2, "r2": 2})
-    told = await pool.condition(namespace, "WaitsForRoom")
-    assert told["message"].startswith("4 slices wait for room (4 CPU)")
+    reported = await pool.condition(namespace, "WaitsForRoom")
+    assert reported["message"].startswith("4 slices are not placed (4 CPU)")
     await pool.add("r2", **{"hansa.dev/headroom": "cpu=1"})
     await pool.placed(namespace, {"r1": 2, "r2": 3})
     await pool.add("r2")
@@ -71,10 +71,10 @@ async def test_a_quota_that_may_evict_takes_slices_from_pods(pool, namespace):
     there = {await pool.given(namespace, name): name for name in "ab"}
     await pool.quota(namespace, cpu="1")
     await pool.placed(namespace, {"r1": 1})
-    told = await pool.meta.event("Evicted", there["r2"], namespace)
-    assert told["message"] == "its namespace has no slices in r2 any more"
+    reported = await pool.meta.event("Evicted", there["r2"], namespace)
+    assert reported["message"] == f"namespace {namespace} has no slices in r2"
     assert await pool.given(namespace, there["r1"]) == "r1"
-    await pool.meta.kubectl("delete", "pods", "--all", "--force", "-n", namespace)  # no kubelet says that they ended
+    await pool.meta.kubectl("delete", "pods", "--all", "--force", "-n", namespace)  # no kubelet reports their end
     await pool.stop()
 
 
@@ -95,7 +95,7 @@ async def test_a_cluster_that_placements_name_before_it_joins_has_them_when_it_d
     await pool.meta.kubectl("delete", "cluster.cluster.x-k8s.io", "r2")
     await pool.start()
     await pool.placed(namespace, {"r1": 4})
-    told = await pool.condition(namespace, "WaitsForRoom")
-    assert told["message"].startswith("2 slices wait for room (2 CPU): r1 has 0 CPU left of 1 CPU for a slice")
+    reported = await pool.condition(namespace, "WaitsForRoom")
+    assert reported["message"].startswith("2 slices are not placed (2 CPU): r1 has 0 CPU left, a slice needs 1 CPU")
     await pool.add("r2")
     await pool.placed(namespace, {"r1": 4, "r2": 2})

@@ -1,9 +1,10 @@
-"""The schedulers of a pool on real clusters: slices of namespaces, clusters of pods, and what goes wrong."""
+"""The schedulers of a pool on real clusters: slices of namespaces, clusters of pods, and failures."""
 
 import random
 from collections import Counter
 
 from hansa.kube import resources
+from hansa.model import keys
 from pool_league import bound
 
 TWO = {"cpu": "200m", "memory": "200Mi"}
@@ -28,8 +29,8 @@ async def test_a_pod_without_room_waits_with_reasons_until_another_ends(pool, na
         await pool.pod(namespace, name, cpu="100m", memory="50Mi")
         await pool.given(namespace, name)
     await pool.pod(namespace, "late", cpu="100m", memory="50Mi")
-    told = await pool.meta.event("NoCluster", "late", namespace)
-    assert "r1: the namespace's slices have 0 of 0.1 CPU left" in told["message"]
+    reported = await pool.meta.event("NoCluster", "late", namespace)
+    assert "r1: Insufficient cpu in the namespace's slices (requested 0.1, left 0)" in reported["message"]
     freed = await pool.given(namespace, "a")
     await pool.meta.client.delete(resources.PODS, "a", namespace=namespace, grace=0)
     assert await pool.given(namespace, "late") == freed
@@ -64,8 +65,8 @@ async def test_placements_by_hand_are_followed_or_refused_and_cleared_ones_plann
     await pool.namespace(namespace, TWO)
     await pool.placed(namespace, {"r1": 1, "r2": 1})
     await pool.edit(namespace, {"r9": 2})
-    told = await pool.meta.event("PlacementsRefused", namespace)
-    assert told["message"] == "these placements cannot be: r9 is not in the pool"
+    reported = await pool.meta.event("PlacementsRefused", namespace)
+    assert reported["message"] == f"annotation {keys.PLACEMENTS} is not applied: r9 is not in the pool"
     await pool.placed(namespace, {"r1": 1, "r2": 1})
     await pool.edit(namespace, {"r1": 2})
     await pool.quota(namespace, cpu="300m", memory="300Mi")
@@ -79,7 +80,7 @@ async def test_what_does_not_fit_waits_and_comes_when_there_is_room(pool, namesp
     await pool.placed(another, {"r1": 3, "r2": 3})
     await pool.namespace(namespace, {"cpu": "4"}, slice_='{"cpu":"1"}')
     await pool.placed(namespace, {"r1": 1, "r2": 1})
-    await pool.condition(namespace, "WaitsForRoom", says="2 slices wait for room (2 CPU): r1 has 0 CPU left")
+    await pool.condition(namespace, "WaitsForRoom", message="2 slices are not placed (2 CPU): r1 has 0 CPU left")
     await pool.meta.kubectl("delete", "namespace", another, "--wait=false")
     await pool.placed(namespace, {"r1": 2, "r2": 2})
     await pool.condition(namespace, "Placed")
@@ -108,8 +109,8 @@ async def test_a_lost_cluster_gives_up_its_slices_and_pods(pool, namespace):
         await pool.placed(namespace, {"r1": 4})
         await pool.given(namespace, there[1], "r1")
         await pool.meta.gone(resources.PODS, running.name, namespace)
-    told = await pool.meta.event("Evicted", running.name, namespace)
-    assert told["message"] == "its namespace has no slices in r2 any more, which is lost"
+    reported = await pool.meta.event("Evicted", running.name, namespace)
+    assert reported["message"] == f"namespace {namespace} has no slices in r2, which is lost"
 
 
 async def test_a_short_cut_moves_nothing(pool, namespace):
@@ -119,16 +120,16 @@ async def test_a_short_cut_moves_nothing(pool, namespace):
     await pool.placed(namespace, {"r1": 1, "r2": 1})
     offset = pool.log.stat().st_size
     with pool.supers["r2"].frozen():
-        await pool.says("a cluster cannot be reached", after=offset)
+        await pool.logged("cluster unreachable", after=offset)
         await pool.quota(namespace, cpu="300m", memory="300Mi")
         await pool.placed(namespace, {"r1": 2, "r2": 1})
-    await pool.says("a cluster can be reached", after=offset)
+    await pool.logged("cluster reachable", after=offset)
     await pool.quota(namespace, cpu="400m", memory="400Mi")
     await pool.placed(namespace, {"r1": 2, "r2": 2})
     await pool.stop()
 
 
-async def test_a_cluster_that_leaves_gives_its_slices_away(pool, namespace):
+async def test_slices_of_a_cluster_that_leaves_are_placed_in_others(pool, namespace):
     await pool.namespace(namespace, TWO)
     await pool.placed(namespace, {"r1": 1, "r2": 1})
     await pool.add("r2", **{"hansa.dev/leaving": "true"})

@@ -57,9 +57,9 @@ async def test_of_two_tenants_that_want_the_last_slice_one_gets_it_and_the_other
         [tenant for tenant in tenants if tenant.meta.name in {task.get_name() for task in tasks}]
         for tasks in (done, waiting)
     )
-    told = "1 slice waits for room (1 CPU): r1 has 0 CPU left of 1 CPU for a slice; r2 has 0 CPU left"
-    await loser.condition(namespace, "WaitsForRoom", says=told)
-    assert (await loser.meta.event("WaitsForRoom", namespace))["message"].startswith(told)
+    reported = "1 slice is not placed (1 CPU): r1 has 0 CPU left, a slice needs 1 CPU; r2 has 0 CPU left"
+    await loser.condition(namespace, "WaitsForRoom", message=reported)
+    assert (await loser.meta.event("WaitsForRoom", namespace))["message"].startswith(reported)
     await loser.placed(namespace, {})
     await winner.meta.client.delete(resources.QUOTAS, "all", namespace=namespace)
     await asyncio.gather(*waiting)
@@ -83,7 +83,7 @@ async def test_a_tenant_that_does_not_answer_keeps_its_slices(pool, other, names
     await other.placed(namespace, {"r1": 3, "r2": 3})
     offset = pool.log.stat().st_size
     with other.meta.frozen():
-        await pool.says("a cluster cannot be reached", after=offset)
+        await pool.logged("cluster unreachable", after=offset)
         await pool.namespace(namespace, {"cpu": "4"}, slice_=ONE_CPU)
         await pool.placed(namespace, {"r1": 1, "r2": 1})
         await pool.condition(namespace, "WaitsForRoom")
@@ -114,14 +114,14 @@ async def refusing(side, namespace):
         await side.kubectl("delete", "validatingadmissionpolicybinding", "nothing-moves")
 
 
-async def test_what_a_tenant_gives_back_is_free_only_when_its_namespace_says_so(pool, other, namespace):
+async def test_released_slices_are_free_only_when_the_namespace_is_written(pool, other, namespace):
     await pool.empty()
     await other.namespace(namespace, {"cpu": "8"}, slice_=ONE_CPU)
     await other.placed(namespace, {"r1": 4, "r2": 4})
     async with refusing(other.meta, namespace):
         offset = pool.log.stat().st_size
         await other.quota(namespace, cpu="2")
-        await pool.says(REFUSAL, after=offset)
+        await pool.logged(REFUSAL, after=offset)
         await pool.namespace(namespace, {"cpu": "2"}, slice_=ONE_CPU)
         await pool.condition(namespace, "WaitsForRoom")
     await pool.placed(namespace, {"r1": 1, "r2": 1})

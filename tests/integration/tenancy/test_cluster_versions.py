@@ -1,4 +1,4 @@
-"""The sample ClusterVersions before real programs: an API server takes what they hold, and each flag exists."""
+"""The sample ClusterVersions: an API server accepts their objects, and real binaries know each flag."""
 
 from pathlib import Path
 
@@ -24,8 +24,8 @@ async def test_an_api_server_takes_every_object_of_a_sample_without_a_warning(
     user = Kubectl(kubectl, cluster.kubeconfig)
     parts = [SAMPLES[name].spec[bundle][part] for bundle in BUNDLES for part in ("statefulset", "service")]
     arguments = ("--server-side", "--dry-run=server", "--validate=strict", "--warnings-as-errors", "-n", namespace)
-    told = await user("apply", *arguments, "-f", "-", stdin=_list(parts))
-    assert told.splitlines() == [
+    output = await user("apply", *arguments, "-f", "-", stdin=_list(parts))
+    assert output.splitlines() == [
         "statefulset.apps/etcd serverside-applied (server dry run)",
         "service/etcd serverside-applied (server dry run)",
         "statefulset.apps/apiserver serverside-applied (server dry run)",

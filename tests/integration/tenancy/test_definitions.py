@@ -1,4 +1,4 @@
-"""What the API server takes and refuses as VirtualClusters and ClusterVersions."""
+"""VirtualClusters and ClusterVersions that the API server accepts and refuses."""
 
 import pytest
 
@@ -33,9 +33,9 @@ async def test_a_virtual_cluster_as_upstream_writes_it_is_taken(meta, home):
         ({"pkiExpireDays": -1}, "pkiExpireDays"),
         ({"pkiExpireDays": 0}, "pkiExpireDays"),
         ({"pkiExpireDays": "a year"}, "pkiExpireDays"),
-        ({"serviceCidr": "10.32.0.0"}, "range of addresses"),
-        ({"serviceCidr": "10.32.0.300/16"}, "range of addresses"),
-        ({"serviceCidr": "10.32.0.1/16"}, "first address"),
+        ({"serviceCidr": "10.32.0.0"}, "must be a CIDR"),
+        ({"serviceCidr": "10.32.0.300/16"}, "must be a CIDR"),
+        ({"serviceCidr": "10.32.0.1/16"}, "must be a network address"),
         ({"serviceCidr": "10.32.0.0/31"}, "prefix"),
         ({"clusterDomain": "-bad-.example"}, "clusterDomain"),
         ({"clusterDomain": "two..dots"}, "clusterDomain"),
@@ -53,12 +53,12 @@ async def test_a_name_that_no_namespace_could_bear_is_refused(meta, home, name):
         await meta.create(VIRTUAL_CLUSTERS, virtual_clusters.virtual_cluster(name, home), dry_run=True)
 
 
-async def test_what_pods_and_services_were_told_cannot_change(meta, home):
+async def test_the_service_cidr_and_the_cluster_domain_are_immutable(meta, home):
     made = await meta.create(
         VIRTUAL_CLUSTERS, virtual_clusters.virtual_cluster("fixed", home, serviceCidr="10.40.0.0/20")
     )
     for change in ({"serviceCidr": "10.41.0.0/20"}, {"serviceCidr": None}, {"clusterDomain": "other.example"}):
-        with pytest.raises(errors.Invalid, match="cannot change"):
+        with pytest.raises(errors.Invalid, match="is immutable"):
             await meta.patch(VIRTUAL_CLUSTERS, made.name, {"spec": change}, namespace=home)
     await meta.patch(VIRTUAL_CLUSTERS, made.name, {"spec": {"clusterVersionName": "cv-sample-lb"}}, namespace=home)
 
@@ -67,8 +67,8 @@ async def test_only_the_status_subresource_changes_the_status(meta, home):
     made = await meta.create(VIRTUAL_CLUSTERS, virtual_clusters.virtual_cluster("status", home))
     status = {"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}
     assert (await meta.patch(VIRTUAL_CLUSTERS, made.name, status, namespace=home)).status == {}
-    told = await meta.patch(VIRTUAL_CLUSTERS, made.name, status, namespace=home, subresource="status")
-    assert api.virtual_cluster(told).is_running
+    reported = await meta.patch(VIRTUAL_CLUSTERS, made.name, status, namespace=home, subresource="status")
+    assert api.virtual_cluster(reported).is_running
     bad = {"status": {"phase": "Dancing"}}
     with pytest.raises(errors.Invalid, match="phase"):
         await meta.patch(VIRTUAL_CLUSTERS, made.name, bad, namespace=home, subresource="status")

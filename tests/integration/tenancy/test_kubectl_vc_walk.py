@@ -1,4 +1,4 @@
-"""`kubectl vc` with a running manager whose control planes are processes: a tenant's life as a person sees it."""
+"""`kubectl vc` with a running manager whose control planes are processes: create, upgrade and delete a tenant."""
 
 import pytest
 import yaml
@@ -16,8 +16,8 @@ def vc(kubectl, cluster, manager, tmp_path):
 async def test_a_tenant_is_made_entered_upgraded_and_deleted(vc, meta, town, kubectl, tmp_path):
     out = tmp_path / "vc-1.kubeconfig"
     wanted = yaml.safe_dump(virtual_cluster("vc-sample-1", town).to_dict())
-    told = await vc("create", "-f", "-", "-o", str(out), stdin=wanted)
-    assert told.splitlines()[-1] == f"{out} leads to {cluster_of(out)['server']}"
+    output = await vc("create", "-f", "-", "-o", str(out), stdin=wanted)
+    assert output.splitlines()[-1] == f"{out} written, for server {cluster_of(out)['server']}"
     names = await Kubectl(kubectl, out)("get", "ns", "-o", "name")
     assert names.split() == [
         f"namespace/{name}" for name in ("default", "kube-node-lease", "kube-public", "kube-system")
@@ -28,14 +28,14 @@ async def test_a_tenant_is_made_entered_upgraded_and_deleted(vc, meta, town, kub
     where = f"{town}/vc-sample-1"
     assert await vc("exec", where, "--", str(kubectl), "get", "ns", "-o", "name") == names
     again = await vc("create", "-f", "-", "-o", str(out), stdin=wanted)
-    assert f"VirtualCluster {where} is there already" in again
+    assert f"VirtualCluster {where} exists already" in again
 
-    told = await vc("upgrade", where, "--cluster-version", "cv-sample-lb")
-    assert told.splitlines()[-1] == f"VirtualCluster {where} runs cv-sample-lb"
+    output = await vc("upgrade", where, "--cluster-version", "cv-sample-lb")
+    assert output.splitlines()[-1] == f"VirtualCluster {where} runs ClusterVersion cv-sample-lb"
     assert await Kubectl(kubectl, out)("get", "ns", "-o", "name") == names
 
-    told = await vc("delete", where)
-    assert told.splitlines()[-1] == f"VirtualCluster {where} is gone"
+    output = await vc("delete", where)
+    assert output.splitlines()[-1] == f"VirtualCluster {where} deleted"
     with pytest.raises(Refused):
         await Kubectl(kubectl, out)("get", "ns", "--request-timeout=2s")
     with pytest.raises(Refused, match="not found"):

@@ -53,7 +53,7 @@ async def test_a_virtual_cluster_becomes_a_control_plane_that_its_kubeconfig_rea
         await client.create(resources.PODS, Object.of({**pod, "spec": spec}), dry_run=True)
 
 
-async def test_the_root_namespace_says_whose_it_is(manager, tenant):
+async def test_the_root_namespace_is_annotated_with_its_owner(manager, tenant):
     root = await manager.meta.get(resources.NAMESPACES, tenant.root)
     assert root.annotations == {
         "tenancy.x-k8s.io/vcname": tenant.name,
@@ -80,7 +80,7 @@ async def test_the_secrets_have_the_names_and_keys_of_the_reference(manager, ten
     assert (await manager.secret(tenant, "serviceaccount-rsa"))["tls.crt"].startswith(b"-----BEGIN PUBLIC KEY")
 
 
-async def test_certificates_are_good_for_as_many_days_as_the_spec_says(manager, tenant):
+async def test_certificates_are_valid_for_the_days_of_the_spec(manager, tenant):
     for name in ("apiserver-ca", "etcd-ca", "front-proxy-ca"):
         certificate = x509.load_pem_x509_certificate((await manager.secret(tenant, name))["tls.crt"])
         days = (certificate.not_valid_after_utc - certificate.not_valid_before_utc) / timedelta(days=1)
@@ -91,8 +91,8 @@ async def test_certificates_are_good_for_as_many_days_as_the_spec_says(manager, 
     assert "kubernetes.default.svc.cluster.local" in names.get_values_for_type(x509.DNSName)
 
 
-async def test_only_the_api_servers_own_certificate_speaks_for_others(manager, tenant, tmp_path):
-    """As its aggregation layer does. One of the same name is whoever it says, and no more."""
+async def test_only_the_front_proxy_certificate_may_act_for_another_user(manager, tenant, tmp_path):
+    """As its aggregation layer does. Another certificate of the same name authenticates only itself."""
     root, front = [await manager.secret(tenant, name) for name in ("root-ca", "front-proxy-ca")]
     authority = KeyPair(root["tls.crt"], root["tls.key"])
     other = certificates.issue(authority, Subject("front-proxy-client"), datetime.now(UTC))
@@ -110,7 +110,7 @@ async def test_only_the_api_servers_own_certificate_speaks_for_others(manager, t
 
 
 def _name_behind(server, ca, certificate, key, *, claiming):
-    """As whom the API server knows somebody with this certificate who claims to speak for another."""
+    """The user that the API server sees in a request with this certificate and the name of another user in a header."""
     trust = ssl.create_default_context(cafile=str(ca))
     trust.load_cert_chain(certificate, key)
     connection = http.client.HTTPSConnection(server.removeprefix("https://"), context=trust, timeout=10)
@@ -264,13 +264,13 @@ async def test_a_version_that_changes_waits_until_an_upgrade_is_asked_for(manage
 async def test_a_tenant_outlives_its_version(manager, tenant):
     await manager.meta.delete(CLUSTER_VERSIONS, "cv-next")
 
-    async def told():
+    async def reported():
         vc = await manager.find(tenant.key)
         condition = vc.condition(ConditionType.CLUSTER_VERSION_FOUND)
         assert (condition.status, condition.reason) == ("False", "NotFound"), condition
         return vc.is_running
 
-    await eventually(told, within=WITHIN)
+    await eventually(reported, within=WITHIN)
     async with manager.client(tenant) as client:
         assert await client.version()
 

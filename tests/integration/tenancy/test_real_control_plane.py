@@ -41,7 +41,7 @@ class Tenant:
     kubectl: Path
     kubeconfig: Path
     inside: str
-    told: str
+    output: str
 
     async def __call__(self, *arguments: str) -> str:
         """Run kubectl as the tenant's administrator."""
@@ -86,12 +86,12 @@ async def tenant(
     async with super_cluster.client("hansa-test") as client:
         await installing.install(client, cluster_versions.samples())
         async with operator(client, StatefulSets(client)) as manager:
-            told = await vc("create", "-f", "-", "-o", str(kubeconfig), "--timeout", f"{WITHIN:g}s", stdin=manifest)
-            yield Tenant(client, manager, kubectl, kubeconfig, HostNetwork(fleet.state.root).host("pods", 0), told)
+            output = await vc("create", "-f", "-", "-o", str(kubeconfig), "--timeout", f"{WITHIN:g}s", stdin=manifest)
+            yield Tenant(client, manager, kubectl, kubeconfig, HostNetwork(fleet.state.root).host("pods", 0), output)
 
 
 async def test_a_control_plane_of_pods_serves_its_tenant(tenant: Tenant) -> None:
-    assert [f"{name} is ready" in tenant.told for name in ("etcd", "apiserver")] == [True, True]
+    assert [f"{name} is ready" in tenant.output for name in ("etcd", "apiserver")] == [True, True]
     [node] = (await tenant.super_cluster.list(resources.NODES)).items
     [address] = [one["address"] for one in node.status["addresses"] if one["type"] == "InternalIP"]
     [service] = (await tenant.super_cluster.list(resources.SERVICES, fields="metadata.name=apiserver-svc")).items

@@ -82,7 +82,7 @@ async def test_a_control_plane_becomes_three_stateful_sets_in_the_root_namespace
     assert f"--service-cluster-ip-range={vc.service_cidr}" in args
 
 
-async def test_the_certificate_names_the_cluster_ip_and_the_kubeconfigs_lead_there(tenant):
+async def test_the_certificate_and_the_kubeconfigs_have_the_cluster_ip(tenant):
     address = (await tenant.get(resources.SERVICES, "apiserver-svc")).spec["clusterIP"]
     root = (await tenant.vc()).root
     data = (await tenant.get(resources.SECRETS, "apiserver-ca")).get("data")
@@ -112,7 +112,7 @@ async def test_a_new_certificate_has_only_the_pods_made_anew_that_read_it(tenant
     assert {name for name in COMPONENTS if after[name] != before[name]} == {"apiserver"}
 
 
-async def test_what_somebody_deletes_comes_back(tenant, meta):
+async def test_a_deleted_stateful_set_is_created_again(tenant, meta):
     root = (await tenant.vc()).root
     old = await tenant.get(resources.STATEFUL_SETS, "controller-manager")
     await meta.delete(resources.STATEFUL_SETS, "controller-manager", namespace=root, uid=old.uid)
@@ -141,8 +141,8 @@ async def test_an_upgrade_goes_one_component_after_the_other(tenant, meta, home)
 
         async def waits():
             vc = await tenant.vc()
-            told = vc.status.message
-            assert told == "apiserver is not ready: 0 of 1 pods are ready (ready: etcd)", told
+            message = vc.status.message
+            assert message == "apiserver is not ready: 0 of 1 pods are ready (ready: etcd)", message
             return vc.status.phase == "Updating"
 
         await eventually(waits, within=60)
@@ -169,7 +169,7 @@ async def test_nothing_of_a_deleted_tenant_is_left(tenant, meta, home):
     await eventually(lambda: is_gone(meta, resources.NAMESPACES, NamespacedName("", root)), within=60)
 
 
-async def test_a_version_that_the_cluster_refuses_is_told(meta, home, manager):
+async def test_a_version_that_the_cluster_refuses_is_reported(meta, home, manager):
     spec = cluster_versions.samples()[0].spec
     spec["etcd"]["statefulset"]["spec"]["template"]["spec"]["containers"][0]["image"] = ""
     bad = cluster_versions.samples()[0].with_metadata(name=f"cv-bad-{home}").with_fields(spec=spec)
@@ -177,13 +177,13 @@ async def test_a_version_that_the_cluster_refuses_is_told(meta, home, manager):
     await meta.create(VIRTUAL_CLUSTERS, virtual_clusters.virtual_cluster("bad", home, clusterVersionName=bad.name))
     tenant = Tenant(meta, NamespacedName(home, "bad"))
 
-    async def is_told():
+    async def is_reported():
         message = (await tenant.vc()).status.message
         assert "containers[0].image: Required value" in message, message
         return True
 
     try:
-        await eventually(is_told, within=60)
+        await eventually(is_reported, within=60)
     finally:
         await meta.delete(VIRTUAL_CLUSTERS, "bad", namespace=home)
         await eventually(lambda: is_gone(meta, VIRTUAL_CLUSTERS, tenant.key), within=60)

@@ -1,9 +1,9 @@
-"""Whose fault it is when a tenant gets no routes."""
+"""Reasons why a tenant gets no routes."""
 
 import pytest
 
 from hansa.app.program import Program
-from hansa.engine.registry import Registry, Route
+from hansa.engine.registry import ClusterRegistry, Route
 from hansa.kube import errors
 from hansa.kube.client import Client
 from hansa.kube.credentials import kubeconfig
@@ -16,7 +16,7 @@ from hansa.tenancy.syncing.super_clusters import NEVER, SuperClusters
 async def test_a_tenant_that_does_not_answer_is_no_fault_of_a_super_cluster(cluster, tmp_path):
     dead = tmp_path / "kubeconfig"
     dead.write_text(cluster.kubeconfig.read_text().replace(cluster.server, "https://127.0.0.1:1"))
-    program, registry = Program(), Registry()
+    program, registry = Program(), ClusterRegistry()
     tenancy = Tenancy(Object.of({}), Owner("key", "default", "vc", "uid", "meta"), "https://127.0.0.1:1")
     async with cluster.client() as client, Client(kubeconfig.from_files(dead), user_agent="hansa-test") as tenant:
         supers = SuperClusters(

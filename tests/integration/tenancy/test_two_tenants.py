@@ -1,4 +1,4 @@
-"""Two tenants at once over one etcd, what can go wrong at their beginning, and a manager that is killed meanwhile."""
+"""Two tenants at once over one etcd, failures at their start, and a manager that is killed meanwhile."""
 
 import asyncio
 import base64
@@ -136,7 +136,7 @@ async def test_one_tenants_end_is_not_felt_by_the_other_even_if_the_manager_is_k
         assert (await client.get(resources.CONFIG_MAPS, NAME, namespace="default")).get("data") == {"whose": "right"}
 
 
-async def test_a_missing_version_is_told_and_heals_when_it_comes(manager, home):
+async def test_a_missing_version_is_reported_and_the_tenant_runs_when_it_is_created(manager, home):
     made = await manager.create("early", home, clusterVersionName="not-yet", serviceCidr="10.99.0.0/24")
     vc = await manager.phase(made.key, "Error", reason="ClusterVersionNotFound")
     assert 'ClusterVersion "not-yet" not found' in vc.status.message
@@ -152,15 +152,13 @@ async def test_a_missing_version_is_told_and_heals_when_it_comes(manager, home):
     await manager.delete(vc)
 
 
-async def test_a_version_that_does_not_start_is_told_heals_when_it_is_mended_and_can_be_deleted_meanwhile(
-    manager, home
-):
+async def test_a_version_that_does_not_start_is_reported_and_its_tenants_recover_or_can_be_deleted(manager, home):
     broken = virtual_clusters.cluster_version("broken", apiserver=["--max-requests-inflight=many"])
     broken = await manager.meta.create(CLUSTER_VERSIONS, broken)
     doomed, healed = [await manager.create(name, home, clusterVersionName="broken") for name in ("doomed", "healed")]
     for vc in (doomed, healed):
-        told = await manager.phase(vc.key, "Pending", reason="TenantControlPlaneError")
-        assert "max-requests-inflight" in told.condition(ConditionType.READY).message
+        reported = await manager.phase(vc.key, "Pending", reason="TenantControlPlaneError")
+        assert "max-requests-inflight" in reported.condition(ConditionType.READY).message
     await manager.delete(doomed)
     mended = virtual_clusters.cluster_version("broken").with_metadata(resource_version=broken.version)
     await manager.meta.update(CLUSTER_VERSIONS, mended)
@@ -168,7 +166,7 @@ async def test_a_version_that_does_not_start_is_told_heals_when_it_is_mended_and
     await manager.meta.delete(CLUSTER_VERSIONS, "broken")
 
 
-async def test_a_namespace_of_somebody_else_is_never_touched(manager, home):
+async def test_a_foreign_namespace_is_never_modified(manager, home):
     await manager.stop()
     made = await manager.create("squatted", home)
     root = api.root_namespace(NamespacedName(home, "squatted"), made.uid)
@@ -186,12 +184,12 @@ async def test_a_namespace_of_somebody_else_is_never_touched(manager, home):
 
     await eventually(gone, within=WITHIN)
     left = await manager.meta.get(resources.NAMESPACES, root)
-    assert (left.uid, left.is_leaving) == (foreign.uid, False)
+    assert (left.uid, left.is_deleting) == (foreign.uid, False)
     assert not (await manager.meta.list(resources.SECRETS, namespace=root)).items
     await manager.meta.delete(resources.NAMESPACES, root)
 
 
-async def test_a_tenant_whose_virtual_cluster_went_without_asking_is_taken_away_at_the_next_start(manager, pair):
+async def test_a_tenant_whose_virtual_cluster_is_gone_is_removed_at_the_next_start(manager, pair):
     right = pair[1]
     await manager.stop()
     at = {"namespace": right.namespace}

@@ -1,6 +1,6 @@
 """One super cluster with kwok nodes, its own meta cluster; two tenants without nodes; one `hansa vc-syncer`.
 
-Each test has a namespace of its own name in both tenants, so that whatever it makes is there twice.
+Each test has a namespace of its own name in both tenants, so that all its objects exist twice.
 """
 
 import contextlib
@@ -47,7 +47,7 @@ async def shared_tenants(clusters, tmp_path_factory):
 
 @pytest.fixture
 async def tenants(shared_tenants, request):
-    """The running syncer; if a test fails, its last words are shown."""
+    """The running syncer; if a test fails, the last lines of its log are printed."""
     if shared_tenants.program is None:
         await shared_tenants.start()
     offset = shared_tenants.log.stat().st_size

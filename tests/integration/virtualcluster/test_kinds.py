@@ -1,4 +1,4 @@
-"""Each kind on its way: what goes down follows and goes again, what is the super cluster's comes up."""
+"""Each kind is created, updated and deleted: tenant objects are synced down, those of the super cluster up."""
 
 from hansa.kube import resources
 from hansa.kube.resource import Resource
@@ -26,7 +26,7 @@ async def test_config_maps_secrets_and_service_accounts_follow_and_go(tenants, b
         await tenants.super.gone(resource, "x", below)
 
 
-async def test_a_copy_that_somebody_changes_or_deletes_below_is_put_right(tenants, blue, namespace):
+async def test_a_copy_that_is_changed_or_deleted_below_is_restored(tenants, blue, namespace):
     below = blue.below(namespace)
     await blue.make(resources.CONFIG_MAPS, "c", namespace, data={"a": "1"})
     await tenants.super.there(resources.CONFIG_MAPS, "c", below)
@@ -36,7 +36,7 @@ async def test_a_copy_that_somebody_changes_or_deletes_below_is_put_right(tenant
     await tenants.super.there(resources.CONFIG_MAPS, "c", below)
 
 
-async def test_a_service_has_the_same_address_on_both_sides_and_tells_its_status_above(tenants, blue, namespace):
+async def test_a_service_has_the_same_address_on_both_sides_and_its_status_is_synced_up(tenants, blue, namespace):
     spec = {"type": "LoadBalancer", "selector": {"app": "w"}, "ports": [{"port": 80}]}
     made = await blue.make(resources.SERVICES, "web", namespace, spec=spec)
     found = await tenants.super.there(resources.SERVICES, "web", blue.below(namespace))
@@ -47,13 +47,13 @@ async def test_a_service_has_the_same_address_on_both_sides_and_tells_its_status
         resources.SERVICES, "web", status, namespace=blue.below(namespace), subresource="status"
     )
 
-    def is_told(service):
+    def is_synced(service):
         return [one["ip"] for one in service["status"]["loadBalancer"].get("ingress", ())] == ["192.0.2.7"]
 
-    await blue.there(resources.SERVICES, "web", namespace, when=is_told)
+    await blue.there(resources.SERVICES, "web", namespace, when=is_synced)
 
 
-async def test_endpoints_that_a_user_made_travel_and_those_of_selectors_are_the_super_clusters(
+async def test_endpoints_made_by_a_user_are_synced_and_those_of_selectors_come_from_the_super_cluster(
     tenants, blue, namespace
 ):
     below = blue.below(namespace)

@@ -10,7 +10,7 @@ import pytest
 from eventually import eventually
 from hansa.app.program import Program
 from hansa.control import event_recorder
-from hansa.engine.registry import Registry, Route
+from hansa.engine.registry import ClusterRegistry, Route
 from hansa.kube import resources
 from hansa.kube.client import Client
 from hansa.tenancy import installing
@@ -26,10 +26,10 @@ from tenant_league import Tenants
 
 @pytest.fixture
 async def meta(clusters, tmp_path):
-    """Members and purging in this process, over a registry that nobody syncs along, in a cluster of their own."""
+    """Members and purging in this process, over a registry without a syncer, in a cluster of their own."""
     await installing.install(clusters["spare"].client)
     tenants = Tenants(clusters["spare"], tmp_path)
-    program, registry = Program(), Registry()
+    program, registry = Program(), ClusterRegistry()
     async with contextlib.AsyncExitStack() as stack:
         client = await stack.enter_async_context(clusters["spare"].cluster.client("hansa-test-members"))
         supervisor = await stack.enter_async_context(program.manager.supervisor)
@@ -42,20 +42,20 @@ async def meta(clusters, tmp_path):
             clock=program.clock,
         )
         registry.join(supers.add(cluster))
-        recorder = event_recorder.Recorder("hansa-vc-syncer", client, **program.given())
+        recorder = event_recorder.Recorder("hansa-vc-syncer", client, **program.common())
         meta_id = await cluster.identify()
         members = Members(
             registry,
             cluster.informers,
             meta_id,
-            telling=TenantConditions(client, recorder, clock=program.clock),
+            conditions=TenantConditions(client, recorder, clock=program.clock),
             connect=lambda login: Client(login, user_agent="hansa-test-members"),
             join=program.cluster,
             routes=supers.routes,
-            **program.given(),
+            **program.common(),
         )
-        supers.changed = members.look_at_all
-        purging = Purging(client, cluster.informers, meta_id, super_cluster=cluster, **program.given())
+        supers.changed = members.enqueue_all
+        purging = Purging(client, cluster.informers, meta_id, super_cluster=cluster, **program.common())
         for part in (recorder, members, purging):
             supervisor.start(type(part).__name__, part.run)
             stack.callback(part.drain)
@@ -90,7 +90,7 @@ async def test_a_running_tenant_takes_part_and_keeps_its_service_range_until_it_
     assert tenant.key not in registry.clusters
 
 
-async def test_a_tenant_without_credentials_is_told_so_and_joins_when_they_come(meta, clusters):
+async def test_a_tenant_without_credentials_is_not_synced_until_they_are_created(meta, clusters):
     tenants, registry, _ = meta
     name = fresh_name("vc")
     key = await tenants.announce(name, clusters["green"])
@@ -98,15 +98,15 @@ async def test_a_tenant_without_credentials_is_told_so_and_joins_when_they_come(
     await tenants.super.kubectl("wait", f"vc/{name}", "--for=condition=Synced=false", "--timeout=30s")
     await tenants.super.kubectl("annotate", "vc", name, "tenancy.x-k8s.io/admin-kubeconfig-")
 
-    async def is_told():
+    async def is_reported():
         found = await tenants.super.kubectl.get("vc", name)
-        told = {one["type"]: one["reason"] for one in found["status"]["conditions"]}
-        assert told["Synced"] == "NoCredentials", told
-        warnings = await tenants.super.all("event_recorder", namespace="default")
+        reported = {one["type"]: one["reason"] for one in found["status"]["conditions"]}
+        assert reported["Synced"] == "NoCredentials", reported
+        warnings = await tenants.super.all("events", namespace="default")
         assert ("NoCredentials", name) in {(one["reason"], one["involvedObject"]["name"]) for one in warnings}
         return True
 
-    await eventually(is_told)
+    await eventually(is_reported)
     await tenants.super.kubectl("create", "namespace", key)
     kubeconfig = clusters["green"].cluster.kubeconfig
     await tenants.super.kubectl(
@@ -118,7 +118,7 @@ async def test_a_tenant_without_credentials_is_told_so_and_joins_when_they_come(
     await tenants.super.kubectl("delete", "namespace", key, "--wait=false")
 
 
-async def test_a_tenant_that_does_not_answer_is_told_and_keeps_what_it_has(meta, clusters):
+async def test_a_tenant_that_does_not_answer_is_reported_and_keeps_its_objects(meta, clusters):
     tenants, _, meta_id = meta
     name = fresh_name("vc")
     key = await tenants.announce(name, clusters["green"])
@@ -171,8 +171,8 @@ async def test_one_control_plane_is_one_tenant_and_never_the_super_cluster_itsel
     other = await tenants.announce(second, clusters["blue"])
     own = await tenants.announce(itself, clusters["spare"])
     for name, reason in ((second, "SameCluster"), (itself, "IsSuperCluster")):
-        told = f"--for=jsonpath={{.status.conditions[?(@.type=='Synced')].reason}}={reason}"
-        await tenants.super.kubectl("wait", f"vc/{name}", told, "--timeout=60s")
+        reported = f"--for=jsonpath={{.status.conditions[?(@.type=='Synced')].reason}}={reason}"
+        await tenants.super.kubectl("wait", f"vc/{name}", reported, "--timeout=60s")
     assert not registry.routes(other)
     assert not registry.routes(own)
     await tenants.super.kubectl("delete", "vc", first)
@@ -186,17 +186,17 @@ async def is_older(tenants, name):
     return datetime.now(UTC) - datetime.fromisoformat(made) > timedelta(seconds=1)
 
 
-async def test_an_annotation_that_cannot_be_read_is_told_until_it_is_mended(meta, clusters):
+async def test_an_invalid_annotation_is_reported_in_a_condition_until_it_is_fixed(meta, clusters):
     tenants, registry, _ = meta
     name = fresh_name("vc")
     tenant = await tenants.add(name, clusters["blue"], weight="much", allow="hostPath,everything")
     await is_linked(registry, tenant.key)
     await tenants.super.kubectl("wait", f"vc/{name}", "--for=condition=InvalidAnnotations", "--timeout=60s")
-    [told] = [one for one in await conditions(tenants, name) if one["type"] == "InvalidAnnotations"]
-    assert 'weight "much" is not a number' in told["message"]
-    assert 'allow names "everything"' in told["message"]
+    [reported] = [one for one in await conditions(tenants, name) if one["type"] == "InvalidAnnotations"]
+    assert 'weight: "much" is not a number' in reported["message"]
+    assert 'allow: unknown allowance "everything"' in reported["message"]
     event = await tenants.super.event("InvalidAnnotation", name)
-    assert (event["type"], event["message"]) == ("Warning", told["message"])
+    assert (event["type"], event["message"]) == ("Warning", reported["message"])
 
     mended = ("tenancy.x-k8s.io/weight=2", "tenancy.x-k8s.io/allow=hostPath")
     await tenants.super.kubectl("annotate", "vc", name, "--overwrite", *mended)

@@ -1,4 +1,4 @@
-"""Namespaces and the copies in them: names, the reference's words on them, and the way back."""
+"""Names of namespaces and copies in the super cluster, and the reference's labels and annotations on them."""
 
 import hashlib
 
@@ -6,7 +6,7 @@ from hansa.kube import resources
 from tenant_league import OWN_NAMESPACES
 
 
-async def test_every_namespace_of_a_tenant_is_in_the_super_cluster_with_the_words_that_lead_back(tenants, blue):
+async def test_every_namespace_of_a_tenant_is_in_the_super_cluster_with_annotations_of_its_owner(tenants, blue):
     vc = await tenants.super.kubectl.get("vc", "blue")
     for namespace in OWN_NAMESPACES:
         above = await blue.there(resources.NAMESPACES, namespace)
@@ -38,7 +38,7 @@ async def test_a_name_that_would_be_too_long_ends_in_a_hash_of_the_whole(tenants
     await blue.client.delete(resources.NAMESPACES, namespace)
 
 
-async def test_a_copy_bears_the_tenants_words_and_labels_but_not_what_is_opaque(tenants, blue, namespace):
+async def test_a_copy_has_the_labels_and_annotations_of_the_tenant_except_opaque_ones(tenants, blue, namespace):
     metadata = {
         "labels": {"app": "x", "app.kubernetes.io/name": "x"},
         "annotations": {"note": "n", "deployment.kubernetes.io/revision": "1"},

@@ -1,4 +1,4 @@
-"""What somebody else put into a tenant's super namespace: pods of the tenant never reach it by its name."""
+"""Foreign objects in a tenant's super namespace: pods of the tenant never use them by name."""
 
 import asyncio
 
@@ -34,18 +34,18 @@ async def is_not_made(tenants, name, below):
     assert await tenants.super.look(PODS, name, below) is None
 
 
-async def test_a_pod_waits_for_what_its_tenant_does_not_have_and_is_told_so(tenants, blue, namespace, below):
+async def test_a_pod_waits_for_objects_that_its_tenant_does_not_have_and_gets_an_event(tenants, blue, namespace, below):
     for resource, source in NAMED.items():
         await blue.make(PODS, resource.plural, namespace, **pod(volumes=[{"name": "v", **source}]))
-    told = await asyncio.gather(*(blue.event("Refused", resource.plural, namespace) for resource in NAMED))
-    for event, resource in zip(told, NAMED, strict=True):
-        assert f"{resource} {namespace}/x" in event["message"]
+    reported = await asyncio.gather(*(blue.event("Refused", resource.plural, namespace) for resource in NAMED))
+    for event, resource in zip(reported, NAMED, strict=True):
+        assert f"{resource.kind} {namespace}/x" in event["message"]
     await blue.make(PODS, "last", namespace, **pod())
     for resource in NAMED:
         await is_not_made(tenants, resource.plural, below)
 
 
-async def test_a_pod_waits_while_a_stranger_has_the_name_and_runs_with_its_own_then(tenants, blue, namespace, below):
+async def test_a_pod_waits_while_a_foreign_object_has_the_name_and_then_uses_its_own(tenants, blue, namespace, below):
     for resource, source in NAMED.items():
         await blue.make(resource, "x", namespace, **FOREIGN[resource])
         await blue.make(PODS, resource.plural, namespace, **pod(volumes=[{"name": "v", **source}]))
@@ -61,7 +61,7 @@ async def test_a_pod_waits_while_a_stranger_has_the_name_and_runs_with_its_own_t
         assert copy["metadata"]["annotations"]["tenancy.x-k8s.io/namespace"] == namespace
 
 
-async def test_a_service_account_of_a_stranger_is_nobodys_but_the_default_one(tenants, blue, namespace, below):
+async def test_a_pod_never_runs_as_a_foreign_service_account(tenants, blue, namespace, below):
     await tenants.super.make(ACCOUNTS, "robot", below)
     await blue.make(ACCOUNTS, "robot", namespace)
     await blue.make(PODS, "p", namespace, **pod(serviceAccountName="robot"))
@@ -72,7 +72,7 @@ async def test_a_service_account_of_a_stranger_is_nobodys_but_the_default_one(te
     await blue.phase("p", namespace)
 
 
-async def test_an_optional_reference_never_leads_to_a_strangers_object(tenants, blue, namespace, below):
+async def test_an_optional_reference_never_leads_to_a_foreign_object(tenants, blue, namespace, below):
     sources = [{"secret": {"secretName": "x", "optional": True}}, {"configMap": {"name": "x", "optional": True}}]
     await blue.make(PODS, "p", namespace, **pod(volumes=[{"name": f"v{i}", **one} for i, one in enumerate(sources)]))
     await blue.event("NameTaken", "p", namespace)
@@ -83,7 +83,7 @@ async def test_an_optional_reference_never_leads_to_a_strangers_object(tenants, 
     await blue.phase("p", namespace)
     for resource in (SECRETS, MAPS):
         assert "data" not in await tenants.super.there(resource, "x", below), "nothing stands for what is not there"
-    # What comes later is found as in any cluster, and what nobody refers to any more goes.
+    # An object that is created later is found as in any cluster, and a copy without references is deleted.
     await blue.make(MAPS, "x", namespace, data={"a": "c"})
     await tenants.super.there(MAPS, "x", below, when=lambda found: found.get("data") == {"a": "c"})
     await blue.client.delete(PODS, "p", namespace=namespace, grace=0)
@@ -105,12 +105,15 @@ async def test_a_name_stays_the_tenants_while_a_pod_reads_what_was_there(tenants
     await tenants.super.gone(SECRETS, "x", below)
 
 
-async def test_a_container_that_is_added_later_reaches_no_stranger_either(tenants, blue, namespace, below):
+async def test_an_ephemeral_container_reaches_no_foreign_object_either(tenants, blue, namespace, below):
     await blue.make(PODS, "p", namespace, **pod())
     await blue.phase("p", namespace)
     debugger = {"name": "look", "image": "example.com/app:1", "envFrom": [{"secretRef": {"name": "x"}}]}
     patch = {"spec": {"ephemeralContainers": [debugger]}}
     await blue.client.patch(PODS, "p", patch, namespace=namespace, subresource="ephemeralcontainers")
-    assert "secrets x" in (await blue.event("Refused", "p", namespace))["message"]
+    assert (
+        f"Secret {namespace}/x: not found in the super cluster"
+        in (await blue.event("Refused", "p", namespace))["message"]
+    )
     copy = await tenants.super.look(PODS, "p", below)
     assert not copy["spec"].get("ephemeralContainers")

@@ -1,4 +1,4 @@
-"""Pods of tenants in the super cluster: as in a cluster of their own, and no further than they may."""
+"""Pods of tenants in the super cluster: they run as in a cluster of their own, within their restrictions."""
 
 import asyncio
 import base64
@@ -12,9 +12,10 @@ from league import fresh_name
 from tenant_league import Tenants, pod
 
 TOKEN_VOLUME = "kube-api-access"
+UPPER_UID = "hansa.dev/upper-uid"
 
 
-async def test_a_pod_runs_below_and_tells_above_its_node_its_status_and_its_events(tenants, blue, namespace):
+async def test_a_pod_runs_below_and_its_node_status_and_events_are_synced_up(tenants, blue, namespace):
     await blue.make(resources.PODS, "p", namespace, **pod())
     above = await blue.phase("p", namespace)
     below = await tenants.super.there(resources.PODS, "p", blue.below(namespace))
@@ -26,9 +27,9 @@ async def test_a_pod_runs_below_and_tells_above_its_node_its_status_and_its_even
         )
 
     await blue.there(resources.PODS, "p", namespace, when=is_alike)
-    told = await blue.event("Scheduled", "p", namespace)
-    assert told["involvedObject"]["uid"] == above["metadata"]["uid"]
-    assert blue.key not in told["message"]
+    reported = await blue.event("Scheduled", "p", namespace)
+    assert reported["involvedObject"]["uid"] == above["metadata"]["uid"]
+    assert blue.key not in reported["message"]
 
 
 async def test_a_node_appears_with_the_first_pod_and_lives_as_the_super_node_does(tenants, blue, namespace):
@@ -60,11 +61,19 @@ async def test_a_node_goes_with_its_lease_when_the_tenants_last_pod_there_went(t
 
 
 async def test_a_pod_goes_below_when_it_goes_above_with_its_grace(tenants, blue, namespace):
-    await blue.make(resources.PODS, "p", namespace, **pod())
+    await blue.make(resources.PODS, "p", namespace, **pod(terminationGracePeriodSeconds=77))
     await blue.phase("p", namespace)
-    await blue.client.delete(resources.PODS, "p", namespace=namespace)
-    await tenants.super.gone(resources.PODS, "p", blue.below(namespace))
+    # kwok ends a deleted pod at once, with no grace period; the watch has the version before that.
+    async with tenants.super.watched(resources.PODS, blue.below(namespace)) as versions:
+        await blue.client.delete(resources.PODS, "p", namespace=namespace, grace=41)
+        await tenants.super.gone(resources.PODS, "p", blue.below(namespace))
+        [first, *_] = await eventually(lambda: leaving(versions))
+    assert first.metadata.deletion_grace_period_seconds == 41
     await blue.gone(resources.PODS, "p", namespace)
+
+
+async def leaving(versions):
+    return [one for one in versions if one.is_deleting]
 
 
 async def test_a_pod_that_is_lost_below_ends_above_so_that_its_controller_makes_another(tenants, blue, namespace):
@@ -79,7 +88,9 @@ async def test_a_pod_that_is_lost_below_ends_above_so_that_its_controller_makes_
     [first] = await eventually(running, within=60)
     await tenants.super.client.delete(resources.PODS, first.name, namespace=blue.below(namespace))
     await blue.gone(resources.PODS, first.name, namespace)
-    await eventually(lambda: running(but=first.uid), within=60)
+    [second] = await eventually(lambda: running(but=first.uid), within=60)
+    found = (await tenants.super.client.list(resources.PODS, namespace=blue.below(namespace))).items
+    assert [(one.name, one.annotations[UPPER_UID]) for one in found] == [(second.name, second.uid)]
 
 
 async def test_pods_see_their_own_names_their_services_and_their_api_server(tenants, blue, namespace):
@@ -96,16 +107,16 @@ async def test_pods_see_their_own_names_their_services_and_their_api_server(tena
     spec = below["spec"]
     own = {one["name"]: value_of(one, below) for one in spec["containers"][0]["env"]}
     assert (own["WHERE"], own["WHO"]) == (namespace, above["metadata"]["uid"])
-    told = await variables(tenants, blue, namespace, when=lambda told: "DB_SERVICE_HOST" in told)
-    assert told["DB_SERVICE_HOST"] == db["spec"]["clusterIP"]
-    assert told["DB_SERVICE_PORT"] == "5432"
+    reported = await variables(tenants, blue, namespace, when=lambda reported: "DB_SERVICE_HOST" in reported)
+    assert reported["DB_SERVICE_HOST"] == db["spec"]["clusterIP"]
+    assert reported["DB_SERVICE_PORT"] == "5432"
     kubernetes = await blue.there(resources.SERVICES, "kubernetes", "default")
-    assert told["KUBERNETES_SERVICE_HOST"] in {kubernetes["spec"]["clusterIP"], "kubernetes"}
+    assert reported["KUBERNETES_SERVICE_HOST"] in {kubernetes["spec"]["clusterIP"], "kubernetes"}
     assert (spec["hostname"], spec["subdomain"]) == ("h", "s")
 
 
 async def test_containers_find_the_services_of_the_moment_they_start(tenants, blue, namespace):
-    """As those of any cluster do; what tells them is there for as long as there are pods."""
+    """As those of any cluster do; the ConfigMap of the variables exists as long as there are pods."""
     made = pod()
     made["spec"]["enableServiceLinks"] = False
     await blue.make(resources.PODS, "without", namespace, **made)
@@ -113,18 +124,20 @@ async def test_containers_find_the_services_of_the_moment_they_start(tenants, bl
     await blue.phase("with", namespace=namespace)
     assert "LATE_SERVICE_HOST" not in await variables(tenants, blue, namespace)
     late = await blue.make(resources.SERVICES, "late", namespace, spec={"ports": [{"port": 80}]})
-    told = await variables(tenants, blue, namespace, when=lambda told: "LATE_SERVICE_HOST" in told)
-    assert told["LATE_SERVICE_HOST"] == late["spec"]["clusterIP"]
+    reported = await variables(tenants, blue, namespace, when=lambda reported: "LATE_SERVICE_HOST" in reported)
+    assert reported["LATE_SERVICE_HOST"] == late["spec"]["clusterIP"]
     await blue.client.delete(resources.SERVICES, "late", namespace=namespace)
-    await variables(tenants, blue, namespace, when=lambda told: "LATE_SERVICE_HOST" not in told)
-    assert set(await variables(tenants, blue, namespace, name="kubernetes.hansa.dev")) <= set(told)
+    await variables(tenants, blue, namespace, when=lambda reported: "LATE_SERVICE_HOST" not in reported)
+    assert set(await variables(tenants, blue, namespace, name="kubernetes.hansa.dev")) <= set(reported)
     await blue.client.delete(resources.PODS, "with", namespace=namespace)
     await tenants.super.gone(resources.CONFIG_MAPS, "services.hansa.dev", blue.below(namespace))
-    await tenants.super.look(resources.CONFIG_MAPS, "kubernetes.hansa.dev", blue.below(namespace))
+    assert await tenants.super.look(resources.CONFIG_MAPS, "kubernetes.hansa.dev", blue.below(namespace))
+    await blue.client.delete(resources.PODS, "without", namespace=namespace)
+    await tenants.super.gone(resources.CONFIG_MAPS, "kubernetes.hansa.dev", blue.below(namespace))
 
 
 async def variables(tenants, tenant, namespace, *, name="services.hansa.dev", when=lambda _: True):
-    """What containers of a tenant's namespace are told of Services."""
+    """The variables of Services that containers of a tenant's namespace get."""
     found = await tenants.super.there(
         resources.CONFIG_MAPS, name, tenant.below(namespace), when=lambda one: when(one["data"])
     )
@@ -174,8 +187,8 @@ async def test_what_would_reach_beyond_the_tenant_is_refused_with_an_event_and_n
     names = {f"p-{number}": (what, spec) for number, (what, spec) in enumerate(REFUSED.items())}
     for name, (_, spec) in names.items():
         await blue.make(resources.PODS, name, namespace, **pod(**spec))
-    told = await asyncio.gather(*(blue.event("Refused", name, namespace) for name in names))
-    for event, (what, _) in zip(told, names.values(), strict=True):
+    reported = await asyncio.gather(*(blue.event("Refused", name, namespace) for name in names))
+    for event, (what, _) in zip(reported, names.values(), strict=True):
         assert what in event["message"], (what, event["message"])
     assert not (await tenants.super.client.list(resources.PODS, namespace=blue.below(namespace))).items
 
@@ -185,12 +198,19 @@ async def test_what_a_virtual_cluster_allows_goes_down(tenants, blue, namespace)
     await blue.event("Refused", "p", namespace)
     await tenants.super.kubectl("annotate", "vc", "blue", "tenancy.x-k8s.io/allow=hostNetwork,hostPorts")
     try:
-        await tenants.super.there(resources.PODS, "p", blue.below(namespace))
+        below = await tenants.super.there(resources.PODS, "p", blue.below(namespace))
+        assert below["spec"]["hostNetwork"] is True
+        await blue.make(resources.PODS, "other", namespace, **pod(hostNetwork=True, hostPID=True))
+        assert "hostPID" in (await blue.event("Refused", "other", namespace))["message"]
+        found = (await tenants.super.client.list(resources.PODS, namespace=blue.below(namespace))).items
+        assert [one.name for one in found] == ["p"]
     finally:
         await tenants.super.kubectl("annotate", "vc", "blue", "tenancy.x-k8s.io/allow-")
 
 
-async def test_a_pod_for_a_node_runs_there_if_the_tenant_sees_the_node_and_is_told_so_if_not(tenants, blue, namespace):
+async def test_a_pod_bound_to_a_node_runs_there_if_the_tenant_sees_the_node_and_is_refused_if_not(
+    tenants, blue, namespace
+):
     await blue.make(resources.PODS, "first", namespace, **pod())
     node = (await blue.phase("first", namespace))["spec"]["nodeName"]
     await blue.make(resources.PODS, "second", namespace, **pod(nodeName=node))
@@ -213,12 +233,15 @@ async def test_a_daemon_set_runs_on_the_virtual_nodes_that_the_tenant_sees(tenan
 
     async def running():
         found = (await tenants.super.client.list(resources.PODS, namespace=blue.below(namespace), labels="app=d")).items
-        return node in {one.spec.get("nodeName") for one in found if one.status.get("phase") == "Running"}
+        used = sorted(one.spec["nodeName"] for one in found if one.status.get("phase") == "Running")
+        seen = sorted(one.name for one in (await blue.client.list(resources.NODES)).items)
+        assert used == seen, "one pod for each node"
+        return used
 
-    await eventually(running, within=60)
+    assert node in await eventually(running, within=60)
 
 
-async def test_what_the_super_cluster_refuses_is_told_above_and_tried_again_when_it_can_succeed(
+async def test_a_pod_that_the_super_cluster_refuses_gets_an_event_and_is_retried_when_it_can_succeed(
     tenants, blue, namespace
 ):
     below = blue.below(namespace)
@@ -226,23 +249,43 @@ async def test_what_the_super_cluster_refuses_is_told_above_and_tried_again_when
     await tenants.super.kubectl("-n", below, "create", "quota", "q", "--hard=pods=0")
     await tenants.super.kubectl("-n", below, "wait", "quota/q", "--for=jsonpath={.status.hard.pods}=0", "--timeout=30s")
     await blue.make(resources.PODS, "p", namespace, **pod())
-    told = await blue.event("Refused", "p", namespace)
-    assert "exceeded quota" in told["message"]
+    reported = await blue.event("Refused", "p", namespace)
+    assert "exceeded quota" in reported["message"]
     await tenants.super.kubectl("-n", below, "delete", "quota", "q")
     await blue.phase("p", namespace)
 
 
 @pytest.fixture
-async def neighbours(blue, green, namespace):
-    """The same pod in both tenants."""
-    for tenant in (blue, green):
-        await tenant.make(resources.PODS, "same", namespace, **pod(metadata={"labels": {"app": "same"}}))
-    return [await tenant.phase("same", namespace) for tenant in (blue, green)]
+async def second_namespace(tenants):
+    """Another namespace of the same name in each tenant."""
+    name = fresh_name()
+    for tenant in tenants.tenants.values():
+        await tenant.make(resources.NAMESPACES, name)
+    yield name
+    for tenant in tenants.tenants.values():
+        await tenant.client.delete(resources.NAMESPACES, name)
 
 
-async def test_affinity_sees_only_the_pods_of_the_tenant(blue, neighbours, namespace):
-    term = {"labelSelector": {"matchLabels": {"app": "same"}}, "topologyKey": "kubernetes.io/hostname"}
+@pytest.mark.parametrize("scope", ["own namespace", "namespaces", "namespaceSelector"])
+async def test_affinity_sees_only_the_pods_of_the_tenant(tenants, blue, green, namespace, second_namespace, scope):
+    where = namespace if scope == "own namespace" else second_namespace
+    scopes = {"namespaces": {"namespaces": [where]}, "namespaceSelector": {"namespaceSelector": {}}}
+    app = {"app": fresh_name("app")}
+    term = {"labelSelector": {"matchLabels": app}, "topologyKey": "kubernetes.io/hostname", **scopes.get(scope, {})}
     affinity = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    await green.make(resources.PODS, "wanted", where, **pod(metadata={"labels": app}))
+    await green.phase("wanted", where)
+    await blue.make(resources.PODS, "early", namespace, **pod(affinity=affinity))
+    await tenants.super.there(resources.PODS, "early", blue.below(namespace), when=is_unschedulable)
+    # Another pod than the early one: kube-scheduler retries pods with a namespaceSelector only after five minutes
+    # (kubernetes/kubernetes#141953).
+    await blue.make(resources.PODS, "wanted", where, **pod(metadata={"labels": app}))
+    wanted = await blue.phase("wanted", where)
     await blue.make(resources.PODS, "near", namespace, **pod(affinity=affinity))
     near = await blue.phase("near", namespace)
-    assert near["spec"]["nodeName"] == neighbours[0]["spec"]["nodeName"]
+    assert near["spec"]["nodeName"] == wanted["spec"]["nodeName"]
+
+
+def is_unschedulable(found):
+    """The scheduler of the super cluster found no node for the pod."""
+    return any(one.get("reason") == "Unschedulable" for one in found["status"].get("conditions", ()))

@@ -107,14 +107,14 @@ async def test_a_pods_hostname_is_the_one_above_also_as_a_whole_name(crew):
         box["spec"]["containers"] = [command]
         await tenant.make(resources.PODS, name, "default", **box)
 
-    async def says(name, *arguments):
+    async def hostname(name, *arguments):
         await tenant.phase(name)
         return (await tenants.super.kubectl("-n", below, "exec", name, "--", "hostname", *arguments)).strip()
 
     above = "h.s.default.svc.cluster.local"
-    assert [await says("whole"), await says("whole", "-f")] == [above, above]
+    assert [await hostname("whole"), await hostname("whole", "-f")] == [above, above]
     # A known difference: a kubelet writes the whole name of its own cluster into /etc/hosts.
-    assert [await says("short"), await says("short", "-f")] == ["h", f"h.s.{below}.svc.cluster.local"]
+    assert [await hostname("short"), await hostname("short", "-f")] == ["h", f"h.s.{below}.svc.cluster.local"]
 
 
 def agnhost(app, *arguments):

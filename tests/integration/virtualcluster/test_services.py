@@ -1,4 +1,4 @@
-"""What two clusters give out from stocks of their own: a tenant's Service shows what is served in the super cluster."""
+"""Cluster IPs and node ports: a tenant's Service has those that the super cluster serves."""
 
 import ipaddress
 
@@ -47,9 +47,7 @@ async def test_a_node_port_that_another_tenant_has_is_one_that_works_on_both_sid
     assert node_ports(await tenants.super.look(SERVICES, "web", green.below(namespace))) == below
 
 
-async def test_a_service_whose_address_is_taken_below_has_another_there_which_pods_are_told(
-    tenants, blue, green, namespace
-):
+async def test_a_service_whose_address_is_taken_below_gets_another_that_pods_receive(tenants, blue, green, namespace):
     first = (await blue.there(SERVICES, "kubernetes", "default"))["spec"]["clusterIP"]
     address = str(ipaddress.ip_address(first) + 200)
     await tenants.super.make(
@@ -59,9 +57,9 @@ async def test_a_service_whose_address_is_taken_below_has_another_there_which_po
         await blue.make(SERVICES, "web", namespace, spec={"clusterIP": address, "ports": [{"port": 80}]})
         below = (await tenants.super.there(SERVICES, "web", blue.below(namespace)))["spec"]["clusterIP"]
         assert below != address
-        told = "transparency.tenancy.x-k8s.io/clusterIP"
+        annotation = "transparency.tenancy.x-k8s.io/clusterIP"
         await blue.there(
-            SERVICES, "web", namespace, when=lambda s: s["metadata"].get("annotations", {}).get(told) == below
+            SERVICES, "web", namespace, when=lambda s: s["metadata"].get("annotations", {}).get(annotation) == below
         )
         assert address in (await blue.event("Taken", "web", namespace))["message"]
         await blue.make(resources.PODS, "p", namespace, **pod())

@@ -1,4 +1,4 @@
-"""What steps look up along the way, gates and selectors: tenants' pods where only two real sides can show it."""
+"""Translations of tenants' pods that need two real clusters: lookups, gates and selectors."""
 
 import base64
 import json
@@ -10,11 +10,13 @@ from tenant_league import pod
 AUTHS = base64.b64encode(json.dumps({"auths": {}}).encode()).decode()
 
 
-async def test_a_pod_whose_pull_secret_comes_later_is_told_so_and_runs_then(tenants, blue, namespace):
+async def test_a_pod_without_its_pull_secret_gets_an_event_and_runs_when_the_secret_is_created(
+    tenants, blue, namespace
+):
     spec = pod()["spec"] | {"imagePullSecrets": [{"name": "registry"}]}
     await blue.make(resources.PODS, "p", namespace, spec=spec)
-    told = await blue.event("Refused", "p", namespace)
-    assert "image pull secret registry is not in namespace" in told["message"]
+    reported = await blue.event("Refused", "p", namespace)
+    assert f"Secret {namespace}/registry not found; create it" in reported["message"]
     secret = {"type": "kubernetes.io/dockerconfigjson", "data": {".dockerconfigjson": AUTHS}}
     await blue.make(resources.SECRETS, "registry", namespace, **secret)
     below = await tenants.super.there(resources.PODS, "p", blue.below(namespace), within=30)
@@ -36,7 +38,7 @@ async def test_a_service_finds_pods_by_the_labels_that_charts_use(tenants, blue,
     await eventually(found, within=60)
 
 
-async def test_a_pod_whose_scheduling_is_held_back_goes_down_when_it_is_let_go(tenants, blue, namespace):
+async def test_a_pod_with_scheduling_gates_is_synced_when_they_are_removed(tenants, blue, namespace):
     spec = pod()["spec"] | {"schedulingGates": [{"name": "example.com/quota"}]}
     await blue.make(resources.PODS, "held", namespace, spec=spec)
     await blue.make(resources.PODS, "free", namespace, **pod())
@@ -107,7 +109,7 @@ async def test_what_a_pod_reads_about_itself_is_the_tenants(tenants, blue, names
     )
 
 
-async def test_ingresses_and_network_policies_travel_by_setting_and_policies_meet_the_tenants_own_only(
+async def test_ingresses_and_network_policies_are_synced_by_setting_and_select_only_the_own_tenant(
     tenants, blue, green, namespace
 ):
     await tenants.stop()

@@ -46,7 +46,7 @@ async def make_many(tenant, namespace):
 
 
 async def carried(below, namespaces):
-    """The namespaces of all copies, in the order in which they were made: nobody changes them afterwards."""
+    """The namespaces of all copies, in the order in which they were created; they are never changed afterwards."""
     found = [
         one
         for namespace in namespaces

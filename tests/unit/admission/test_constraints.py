@@ -74,7 +74,7 @@ def test_a_toleration_of_everything_with_a_limit_does_not_limit_node_failures():
     above = constraints.move_constraints(pod(tolerations=asked), UPPER)["spec"]["tolerations"]
     lost = [tolerations.Taint("node.kubernetes.io/unreachable", effect="NoExecute")]
     read = [tolerations.Toleration(one.get("key", ""), one["operator"], "", one["effect"]) for one in above]
-    assert tolerations.stay(lost, read) == float("inf")
+    assert tolerations.seconds_until_eviction(lost, read) == float("inf")
 
 
 def test_labels_of_lower_nodes_move_and_those_of_virtual_nodes_stay():

@@ -1,4 +1,4 @@
-"""The Deployments in deploy/ say what the programs understand, and run as whom the files beside them give rights."""
+"""The Deployments in deploy/ use flags that the programs have, and service accounts that the files beside them bind."""
 
 import argparse
 import importlib

@@ -1,4 +1,4 @@
-"""`kubectl vc` without a cluster: what it reads, how it shows things, and where it finds an API server."""
+"""`kubectl vc` without a cluster: manifests, output, and addresses of API servers."""
 
 import argparse
 from datetime import timedelta
@@ -33,23 +33,23 @@ def test_a_sample_of_upstream_is_read():
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        (b"", "x.yaml must hold one VirtualCluster, but holds 0 documents"),
-        (SAMPLE + b"---\n" + SAMPLE, "x.yaml must hold one VirtualCluster, but holds 2 documents"),
+        (b"", "x.yaml must contain one VirtualCluster, but contains 0 documents"),
+        (SAMPLE + b"---\n" + SAMPLE, "x.yaml must contain one VirtualCluster, but contains 2 documents"),
         (b"a: [", "x.yaml is not YAML at line 1"),
         (
             b"apiVersion: v1\nkind: Pod\n",
-            "must hold a VirtualCluster of tenancy.x-k8s.io/v1alpha1, but holds a Pod of v1",
+            'must contain a VirtualCluster of tenancy.x-k8s.io/v1alpha1, but has kind "Pod" and apiVersion "v1"',
         ),
         (SAMPLE.replace(b"  name: vc-sample-1\n", b""), "the VirtualCluster in x.yaml has no metadata.name"),
     ],
 )
 def test_what_is_no_virtual_cluster_is_refused_with_a_sentence(text, sentence):
-    with pytest.raises(HansaError) as told:
+    with pytest.raises(HansaError) as caught:
         manifest.parse(text, "x.yaml")
-    assert sentence in str(told.value)
+    assert sentence in str(caught.value)
 
 
-async def test_a_url_that_leads_nowhere_is_told():
+async def test_an_unreachable_url_is_reported():
     with pytest.raises(HansaError, match=r"cannot fetch http://127.0.0.1:1/vc.yaml: .*refused"):
         await manifest.read("http://127.0.0.1:1/vc.yaml")
 
@@ -61,7 +61,7 @@ def test_durations_are_as_kubectl_writes_them(text, seconds):
 
 @pytest.mark.parametrize("text", ["", "5x", "m", "5 m", "-5s"])
 def test_what_is_no_duration_is_refused(text):
-    with pytest.raises(argparse.ArgumentTypeError, match="is no duration"):
+    with pytest.raises(argparse.ArgumentTypeError, match="is not a duration"):
         main.duration(text)
 
 
@@ -93,7 +93,7 @@ def test_a_name_may_bring_its_namespace(name, where):
     ("seconds", "text"),
     [(0, "0s"), (59, "59s"), (60, "1m"), (75, "1m15s"), (374400, "4d8h"), (54000, "15h"), (1e7, "115d")],
 )
-def test_ages_are_as_kubectl_tells_them(seconds, text):
+def test_ages_are_printed_as_by_kubectl(seconds, text):
     assert printing.age(timedelta(seconds=seconds)) == text
 
 
@@ -109,7 +109,7 @@ def test_a_node_port_is_reached_at_the_first_ready_node():
     assert kubeconfig.node_address(nodes) == "10.0.0.2"
 
 
-def test_without_a_ready_node_a_node_port_is_told_to_be_out_of_reach():
+def test_a_node_port_without_a_ready_node_is_reported_as_unreachable():
     with pytest.raises(HansaError, match="no node of the super cluster is Ready"):
         kubeconfig.node_address([node("a", ready="False")])
 
@@ -128,7 +128,7 @@ def test_a_moved_kubeconfig_still_verifies_its_server():
     config = {
         "clusters": [{"name": "vc", "cluster": {"server": "https://10.0.0.1:6443", "certificate-authority-data": "x"}}]
     }
-    assert kubeconfig.moved(config, "https://192.0.2.1:30000")["clusters"] == [
+    assert kubeconfig.with_server(config, "https://192.0.2.1:30000")["clusters"] == [
         {
             "name": "vc",
             "cluster": {
@@ -163,9 +163,9 @@ def test_a_control_plane_is_waited_for_until_the_newest_spec_is_met():
     assert not waiting.is_settled(vc())
 
 
-def test_trouble_is_told_in_the_managers_words():
-    assert waiting.trouble(vc("Pending")) == "etcd is not ready"
-    assert waiting.trouble(vc()) == waiting.UNSEEN
+def test_the_pending_reason_is_the_message_of_the_manager():
+    assert waiting.pending_reason(vc("Pending")) == "etcd is not ready"
+    assert waiting.pending_reason(vc()) == waiting.NOT_RECONCILED
 
 
 def test_virtual_clusters_are_shown_as_a_table():

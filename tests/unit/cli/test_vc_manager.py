@@ -1,4 +1,4 @@
-"""What the flags of `hansa vc-manager` say."""
+"""The flags of `hansa vc-manager`."""
 
 import argparse
 from pathlib import Path

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hansa.cli import vc_syncer
-from hansa.kube.credentials.source import Source
+from hansa.kube.credentials.source import CredentialSource
 from hansa.model.translation.tenant.tenant_settings import Allowance
 from hansa.modes.virtualcluster_settings import Extra, InvalidSettings, Pool
 
@@ -18,15 +18,15 @@ def read(*words):
 
 
 def test_one_kubeconfig_is_that_of_both_clusters_and_none_is_kubectls_or_a_pods():
-    assert (read().super_cluster, read().meta) == (Source(), None)
+    assert (read().super_cluster, read().meta) == (CredentialSource(), None)
     for flag in ("--super-master-kubeconfig", "--meta-cluster-kubeconfig"):
         settings = read(flag, "one")
-        assert (settings.super_cluster, settings.meta) == (Source(Path("one")), None)
+        assert (settings.super_cluster, settings.meta) == (CredentialSource(Path("one")), None)
     both = read("--super-master-kubeconfig", "s", "--meta-cluster-kubeconfig", "m")
-    assert (both.super_cluster, both.meta) == (Source(Path("s")), Source(Path("m")))
+    assert (both.super_cluster, both.meta) == (CredentialSource(Path("s")), CredentialSource(Path("m")))
 
 
-def test_what_all_tenants_may_and_what_else_travels_is_said_by_name():
+def test_allowances_and_extra_resources_are_parsed_by_name():
     settings = read("--allow", "hostPath, privileged", "--extra-syncing-resources", "ingress,crd")
     assert settings.tenants.allowed == {Allowance.HOST_PATH, Allowance.PRIVILEGED}
     assert settings.mode.extra == {Extra.INGRESS, Extra.CUSTOM_RESOURCE_DEFINITION}
@@ -53,7 +53,10 @@ def test_the_command_line_of_upstreams_manifests_is_accepted():
         "--opaque-taint-keys=dedicated",
         "--default-opaque-meta-domains=example.com",
     )
-    assert (settings.super_cluster, settings.meta) == (Source(Path("/etc/supercluster/config")), Source(None))
+    assert (settings.super_cluster, settings.meta) == (
+        CredentialSource(Path("/etc/supercluster/config")),
+        CredentialSource(None),
+    )
     assert settings.mode.pool == Pool()
     assert settings.tenants.dns_options == (("ndots", "2"), ("edns0", ""))
     assert settings.tenants.opaque_domains == ("example.com",)
@@ -67,7 +70,7 @@ def test_one_process_serves_a_whole_pool_or_one_of_its_super_clusters():
     assert read().mode.pool is None
     assert read("--feature-gates=SuperClusterPooling=false").mode.pool is None
     settings = read("--pool", "--meta-cluster-kubeconfig", "m", "--networks-joined", "--lost-after", "9", *GRACE)
-    assert (settings.super_cluster, settings.meta) == (None, Source(Path("m")))
+    assert (settings.super_cluster, settings.meta) == (None, CredentialSource(Path("m")))
     assert settings.mode.pool == Pool(are_networks_joined=True)
     assert (settings.lost_after, settings.fence_grace) == (9, 7)
     with pytest.raises(InvalidSettings, match="but not both"):

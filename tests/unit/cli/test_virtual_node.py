@@ -1,4 +1,4 @@
-"""What is said to `hansa virtual-node` is understood, or refused with one sentence."""
+"""The flags of `hansa virtual-node` are parsed, or refused with one sentence."""
 
 import argparse
 from pathlib import Path
@@ -84,16 +84,16 @@ def test_where_lower_pods_reach_the_upper_api_server(text, host, port):
 @pytest.mark.parametrize(
     ("flags", "environment", "sentence"),
     [
-        ([], {}, "which lower cluster\\? Give --client-kubeconfig FILE"),
-        ([*LOWER, "--provider", "mock"], {}, 'there is no provider "mock": lower clusters are of provider k8s'),
-        ([*LOWER, "--enable-controllers", "PodControllers"], {}, 'there is no controller "PodControllers"'),
-        ([*LOWER, "--nodename", "Not_A_Name"], {}, '"Not_A_Name" cannot be a node\'s name'),
+        ([], {}, "no lower cluster given: use --client-kubeconfig FILE"),
+        ([*LOWER, "--provider", "mock"], {}, 'unknown --provider "mock"; supported: k8s'),
+        ([*LOWER, "--enable-controllers", "PodControllers"], {}, 'unknown controller "PodControllers"; supported'),
+        ([*LOWER, "--nodename", "Not_A_Name"], {}, 'invalid node name "Not_A_Name"'),
         ([*LOWER, "--upper-address", "a:b"], {}, '"a:b" is not of the form HOST:PORT'),
-        ([*LOWER, "--config", "f"], {}, "--config says all about clusters and nodes: leave out --client-kubeconfig"),
-        (["--config", "f", "--system-services"], {}, "leave out --system-services"),
-        (["--config", "f", "--ignore-labels", "a"], {}, "leave out --ignore-labels"),
+        ([*LOWER, "--config", "f"], {}, "--client-kubeconfig cannot be used with --config; set it in the file"),
+        (["--config", "f", "--system-services"], {}, "--system-services cannot be used with --config"),
+        (["--config", "f", "--ignore-labels", "a"], {}, "--ignore-labels cannot be used with --config"),
         (["--config", "/nowhere.yaml"], {}, "cannot read /nowhere.yaml: No such file"),
-        (LOWER, {"KUBELET_PORT": "many"}, 'KUBELET_PORT is "many", but must be a port'),
+        (LOWER, {"KUBELET_PORT": "many"}, 'invalid KUBELET_PORT "many"'),
         (LOWER, {"APISERVER_CERT_LOCATION": "/nowhere"}, "cannot read /nowhere, named by APISERVER_CERT_LOCATION"),
         (LOWER, {"VKUBELET_TAINT_EFFECT": "Never"}, 'VKUBELET_TAINT_EFFECT is "Never"'),
         (LOWER, {"VKUBELET_POD_IP": "here"}, '"here" is not an IP address'),

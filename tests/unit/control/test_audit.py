@@ -30,7 +30,7 @@ def test_more_keys_than_steps_go_a_few_at_a_time():
     assert max(times.count(time) for time in set(times)) <= 17
 
 
-def test_keys_that_come_and_go_are_looked_up_anew_in_each_period():
+def test_the_keys_are_read_again_in_each_period():
     keys = ["a"]
 
     def changing():

@@ -10,9 +10,7 @@ CREDIT = 4.0
 
 def lanes(weights=None, *, width=10**9, credit=CREDIT, **more):
     weights = weights or {}
-    return fair_lanes.Lanes(
-        lambda key: key[0], lambda group: weights.get(group, 1.0), width=width, credit=credit, **more
-    )
+    return fair_lanes.Lanes(lambda group: weights.get(group, 1.0), width=width, credit=credit, **more)
 
 
 def serve(queue, count):
@@ -25,7 +23,7 @@ def serve(queue, count):
 
 def fill(queue, group, count):
     for number in range(count):
-        queue.push((group, number))
+        queue.push((group, number), group)
 
 
 @given(
@@ -63,7 +61,7 @@ def test_idleness_is_not_saved_up_beyond_the_credit_nor_earned_by_coming_back_of
     fill(queue, "greedy", 1000)
     served = collections.Counter()
     for _ in range(200):
-        queue.push(("bursty", len(served)))
+        queue.push(("bursty", len(served)), "bursty")
         served.update(serve(queue, 1))
     assert served["bursty"] <= served["greedy"] + CREDIT + 2
 
@@ -163,19 +161,17 @@ def test_keys_of_one_group_keep_their_order():
 def test_nothing_remains_of_groups_after_an_idle_moment():
     queue = lanes()
     for number in range(1000):
-        queue.push((f"tenant-{number}", 0))
+        queue.push((f"tenant-{number}", 0), f"tenant-{number}")
     serve(queue, 1000)
     assert queue._lanes == {}
 
 
 def test_a_key_whose_group_changes_while_it_is_in_work_is_released_where_it_was_taken():
-    groups = {"key": "a"}
-    queue = fair_lanes.Lanes(groups.__getitem__, lambda _: 1.0, width=1, credit=CREDIT)
-    queue.push("key")
+    queue = fair_lanes.Lanes(lambda _: 1.0, width=1, credit=CREDIT)
+    queue.push("key", "a")
     assert queue.pop() == "key"
-    groups["key"] = "b"
     queue.release("key")
-    queue.push("key")
+    queue.push("key", "b")
     assert queue.depths() == {"b": 1}
     assert queue.pop() == "key"
     queue.release("key")

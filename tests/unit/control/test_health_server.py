@@ -33,12 +33,12 @@ async def get(session, path):
         return response.status, await response.text()
 
 
-async def test_it_says_ok_when_all_is_well_and_what_is_wrong_when_not():
-    troubles = ["r2 is not ready", "r3 is not ready"]
-    async with served(unready=lambda: troubles) as (session, _):
+async def test_readyz_answers_ok_or_lists_the_reasons():
+    reasons = ["r2 is not ready", "r3 is not ready"]
+    async with served(not_ready=lambda: reasons) as (session, _):
         assert await get(session, "/healthz") == (200, "ok")
         assert await get(session, "/readyz") == (503, "r2 is not ready\nr3 is not ready")
-        troubles.clear()
+        reasons.clear()
         assert await get(session, "/readyz") == (200, "ok")
         assert (await get(session, "/"))[0] == 404
 
@@ -50,7 +50,8 @@ async def test_metrics_are_served_as_prometheus_reads_them():
         assert [sample.value for sample in families["things"].samples] == [3]
 
 
-async def test_a_port_that_is_taken_is_told_in_a_sentence():
+async def test_a_port_in_use_is_reported_in_a_sentence():
     async with served() as (_, server):
-        with pytest.raises(errors.HansaError, match=rf"cannot serve health on 127.0.0.1:{server.port}: .*in use"):
+        sentence = rf"cannot serve health endpoints on 127.0.0.1:{server.port}: .*in use"
+        with pytest.raises(errors.HansaError, match=sentence):
             await health_server.HealthServer(metrics=metrics.Registry(), port=server.port).run()

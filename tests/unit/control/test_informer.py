@@ -22,7 +22,7 @@ def pod(namespace="ns", labels=None, node=""):
         ({"fields": "spec.nodeName=n2"}, False),
     ],
 )
-def test_a_scope_tells_as_the_server_would_which_objects_belong_to_it(scope, matches):
+def test_a_scope_matches_the_objects_that_the_server_would_select(scope, matches):
     assert informer.Scope(resources.PODS, **scope).matches(pod(labels={"app": "web"}, node="n1")) is matches
 
 

@@ -131,22 +131,22 @@ def test_it_is_ready_when_all_parts_are_and_a_part_that_gives_up_does_not_hold_t
 
         program.serve(manager.Component("r1", forever, ready=listed))
         program.serve(manager.Component("r2", forever, ready=unreachable))
-        before = program.troubles()
+        before = program.not_ready()
         running = asyncio.create_task(program.run())
         await world.clock.sleep(10)
-        half = program.troubles()
+        half = program.not_ready()
         await world.clock.sleep(30)
-        ready = program.troubles()
+        ready = program.not_ready()
         program.stop()
-        stopping = program.troubles()
+        stopping = program.not_ready()
         await running
         return calls, before, half, ready, stopping
 
     calls, before, half, ready, stopping = simulation.run(main)
     assert calls == [30]
-    assert half == ["r2 is not ready", "the program starts or ends"]
+    assert half == ["r2 is not ready", "the program is starting"]
     assert ready == []
-    assert before == stopping == ["the program starts or ends"]
+    assert (before, stopping) == (["the program is starting"], ["the program is shutting down"])
 
 
 def test_parts_come_and_go_while_it_runs():

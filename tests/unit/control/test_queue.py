@@ -194,7 +194,7 @@ def test_a_closed_queue_sends_waiting_workers_home_and_takes_nothing_more():
 
 def test_a_worker_cannot_be_done_with_what_it_does_not_hold():
     async def main(world):
-        with pytest.raises(errors.HansaError, match="nobody worked on it"):
+        with pytest.raises(errors.HansaError, match="was not taken"):
             make(world).done(("a", 1))
 
     simulation.run(main)
@@ -262,3 +262,28 @@ def test_a_queue_is_busy_until_a_moment_after_its_last_work():
         return seen
 
     assert simulation.run(main) == [False, True, True, True, False]
+
+
+def test_the_group_is_computed_once_for_each_add_and_a_key_without_one_is_dropped():
+    async def main(world):
+        groups, asked = {"a": "lane", "gone": None}, []
+
+        def group(key):
+            asked.append(key)
+            return groups[key]
+
+        work = queue.Queue("test", clock=world.clock, random=world.random, metrics=world.metrics, group=group)
+        for key in ("a", "a", "gone"):
+            work.add(key)
+        assert asked == ["a", "gone"]
+        assert await work.get() == "a"
+        work.add("a")
+        work.done("a")
+        assert await work.get() == "a"
+        assert asked == ["a", "gone", "a"]
+        work.retry("gone")
+        await world.clock.sleep(1)
+        assert len(work) == 0
+        assert not work._failures
+
+    simulation.run(main)

@@ -47,7 +47,7 @@ def test_a_list_and_changes_after_it_are_what_the_store_shows():
     assert run(main) == {"a": 11, "c": 12}
 
 
-def test_nobody_sees_half_of_a_list():
+def test_a_partial_list_is_never_visible():
     async def main(world):
         cache = make(world)
         listed(cache, 10, an_object("a", 1))
@@ -62,15 +62,15 @@ def test_nobody_sees_half_of_a_list():
     assert run(main) == ({"a": 1}, {"c": 22})
 
 
-def test_a_relist_tells_exactly_the_differences_deletions_included():
+def test_a_relist_notifies_of_exactly_the_differences_including_deletions():
     async def main(world):
         cache = make(world)
         listed(cache, 10, an_object("same", 1), an_object("changed", 2), an_object("deleted", 3))
-        told = []
-        cache.listen(told.append, table.own_key)
-        told.clear()
+        notified = []
+        cache.listen(notified.append, table.own_key)
+        notified.clear()
         listed(cache, 30, an_object("same", 1), an_object("changed", 20), an_object("new", 25))
-        return sorted(k.name for k in told)
+        return sorted(k.name for k in notified)
 
     assert run(main) == ["changed", "deleted", "new"]
 
@@ -174,24 +174,24 @@ def test_an_answer_that_no_longer_matches_leaves_and_lagging_news_do_not_bring_i
 def test_it_is_known_after_the_first_list_and_unknown_when_the_watch_is_silent_for_too_long():
     async def main(world):
         cache = make(world, patience=60)
-        known = cache.knowledge
-        told = []
-        known.listen(lambda is_known: told.append((world.clock.now(), is_known)))
-        with pytest.raises(freshness.Unlisted, match="no list of pods of r1 in 5 s: it has not been listed yet"):
-            await known.wait_complete(5)
+        known = cache.freshness
+        notified = []
+        known.listen(lambda is_known: notified.append((world.clock.now(), is_known)))
+        with pytest.raises(freshness.Unlisted, match="pods of r1 not listed within 5 s: not listed yet"):
+            await known.wait_synced(5)
         listed(cache, 10)
-        await known.wait_complete(5)
+        await known.wait_synced(5)
         broken = watching.Interrupted(errors.Unreachable("cannot reach r1"), 1.0)
         cache.apply(broken)
         await world.clock.sleep(40)
         cache.apply(broken)
         assert known.is_known
         await world.clock.sleep(30)
-        assert (known.is_known, known.is_complete, known.trouble) == (False, True, "cannot reach r1")
+        assert (known.is_known, known.has_synced, known.error) == (False, True, "cannot reach r1")
         cache.apply(watching.Bookmark("11"))
-        assert (known.is_known, known.trouble) == (True, "")
+        assert (known.is_known, known.error) == (True, "")
         await world.clock.sleep(1000)
-        return told
+        return notified
 
     assert run(main) == [(5, True), (65, False), (75, True)]
 
@@ -204,9 +204,9 @@ def test_a_relist_under_way_does_not_make_a_silent_store_known_again():
         await world.clock.sleep(100)
         cache.apply(watching.Restarted())
         cache.apply(watching.Added(an_object("a", 20)))
-        under_way = cache.knowledge.is_known
+        under_way = cache.freshness.is_known
         cache.apply(watching.Synced("30"))
-        return under_way, cache.knowledge.is_known
+        return under_way, cache.freshness.is_known
 
     assert run(main) == (False, True)
 
@@ -230,35 +230,35 @@ def test_an_index_finds_objects_by_what_they_have_now():
     assert run(main) == {"red": ["c"], "blue": ["a"], "green": ["a"], "black": []}
 
 
-def test_a_listener_hears_the_keys_of_before_and_after_and_of_what_was_there():
+def test_a_listener_gets_the_keys_before_and_after_a_change_and_those_of_cached_objects():
     async def main(world):
-        cache, told = make(world), []
+        cache, notified = make(world), []
         listed(cache, 10, an_object("a", 1, labels={"owner": "x"}))
-        end = cache.listen(told.append, lambda obj: obj.labels.values())
+        end = cache.listen(notified.append, lambda obj: obj.labels.values())
         cache.apply(watching.Modified(an_object("a", 11, labels={"owner": "y"})))
         cache.apply(watching.Deleted(an_object("a", 12, labels={"owner": "y"})))
         end()
         cache.apply(watching.Added(an_object("b", 13, labels={"owner": "z"})))
-        return told
+        return notified
 
     assert run(main) == ["x", "x", "y", "y"]
 
 
-def test_a_listener_that_fails_is_counted_and_disturbs_nobody():
+def test_a_failing_listener_is_counted_and_disturbs_no_other():
     async def main(world):
-        cache, told = make(world), []
+        cache, notified = make(world), []
 
         def broken(_):
             raise ValueError("a bug")
 
         cache.listen(broken, table.own_key)
-        cache.listen(told.append, broken)
-        cache.listen(told.append, table.own_key)
+        cache.listen(notified.append, broken)
+        cache.listen(notified.append, table.own_key)
         listed(cache, 10, an_object("a", 1))
-        return [k.name for k in told], world.metrics.text()
+        return [k.name for k in notified], world.metrics.text()
 
-    told, text = run(main)
-    assert told == ["a"]
+    notified, text = run(main)
+    assert notified == ["a"]
     assert 'hansa_listener_failures_total{cluster="r1",resource="pods"} 2' in text
 
 
@@ -276,7 +276,7 @@ def test_a_snapshot_stays_as_it_was():
 
 
 class Server:
-    """The true history of a few objects, told to a store by a lagging watch and by answers in any order."""
+    """The true history of a few objects, applied to a store by a lagging watch and by responses in any order."""
 
     def __init__(self, draw):
         self.draw, self.version, self.next_uid = draw, 0, 0
@@ -328,6 +328,6 @@ def test_in_whatever_order_news_and_answers_come_no_object_steps_back_or_returns
             answer(cache, *late)
         assert not witness.wrong
         assert versions(cache) == {name: int(obj.version) for name, obj in server.truth.items()}
-        assert not cache._history._left
+        assert not cache._history._gone
 
     simulation.run(main)

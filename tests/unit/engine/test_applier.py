@@ -1,4 +1,4 @@
-"""Writing without a server: what is not written, and what waits for nobody."""
+"""The applier without a server: writes that are skipped, and writes that do not wait for others."""
 
 import asyncio
 import contextlib
@@ -11,7 +11,7 @@ import pytest
 import engine_lab as lab
 import simulation
 from hansa.engine import fanout
-from hansa.engine.applier import Applier, Away, Foreign, Refused, Stale
+from hansa.engine.applier import Applier, Foreign, Refused, RetryLater, Stale
 from hansa.kube import errors, resources
 from hansa.model import plan
 from hansa.model.pair import Key, Pair
@@ -51,7 +51,7 @@ def side(name, client):
 def scene(act, *, may_write=lambda: True, mode=lab.SMALL, replaced=lambda *_: None, **clients):
     async def main(world):
         sides = {name: side(name, client) for name, client in clients.items()}
-        clusters = types.SimpleNamespace(side=sides.__getitem__, upper_id="id", going=lambda *_: ())
+        clusters = types.SimpleNamespace(side=sides.__getitem__, upper_id="id", copies_to_delete=lambda *_: ())
         view = types.SimpleNamespace(clusters=clusters, in_flight=set(), mode=mode)
         applier = Applier(
             metrics=world.metrics, may_write=may_write, ended=lambda *_: None, replaced=replaced, clock=world.clock
@@ -76,18 +76,18 @@ def test_a_server_that_is_silent_holds_up_no_other():
     scene(act, a=silent, b=quick)
 
 
-def test_who_does_not_lead_any_more_writes_nothing():
+def test_a_process_that_is_no_longer_the_leader_writes_nothing():
     quick, answers = Quick(), iter([True, False])
 
     async def act(applier, todo, pair, view):
         [problem] = await applier.apply(todo, pair, view)
-        assert problem == Away("b", "this process is no longer the leader")
+        assert problem == RetryLater("b", "this process is no longer the leader")
         assert quick.written == 1
 
     scene(act, may_write=lambda: next(answers), a=quick, b=quick)
 
 
-def test_what_is_not_ours_is_told_and_nothing_is_written():
+def test_a_foreign_object_is_reported_and_nothing_is_written():
     quick = Quick()
 
     async def act(applier, _todo, pair, view):
@@ -101,9 +101,9 @@ def test_what_is_not_ours_is_told_and_nothing_is_written():
 @pytest.mark.parametrize(
     ("error", "kind"),
     [
-        (errors.Throttled, Away),
-        (errors.Unreachable, Away),
-        (errors.Unauthorized, Away),
+        (errors.Throttled, RetryLater),
+        (errors.Unreachable, RetryLater),
+        (errors.Unauthorized, RetryLater),
         (errors.Conflict, Stale),
         (errors.Forbidden, Refused),
         (errors.Invalid, Refused),
@@ -142,27 +142,27 @@ def yielding(spec, refused, _going):
 
 
 @pytest.mark.parametrize(("field", "is_made"), [("wished", True), ("needed", False)])
-def test_what_is_refused_is_made_as_the_rule_would_have_it_instead_and_told(field, is_made):
-    choosy, told = Choosy(field), []
+def test_a_refused_object_is_created_in_the_fallback_form_of_its_rule_and_reported(field, is_made):
+    choosy, reported = Choosy(field), []
 
     async def act(applier, _todo, pair, view):
         obj = lab.config_map("settings").with_fields(spec={"wished": 1, "needed": 2})
         problems = await applier.apply(plan.Plan((plan.Create("a", obj, plan.Reason.PLACED),)), pair, view)
         assert [type(problem) for problem in problems] == ([] if is_made else [Refused])
         assert choosy.written == int(is_made)
-        assert told == ([(KEY, "a", f"{field} is taken")] if is_made else [])
+        assert reported == ([(KEY, "a", f"{field} is taken")] if is_made else [])
 
     rules = {MAPS: replace(lab.SMALL.rules[MAPS], fallback=yielding)}
-    scene(act, mode=replace(lab.SMALL, rules=rules), replaced=lambda *what: told.append(what), a=choosy)
+    scene(act, mode=replace(lab.SMALL, rules=rules), replaced=lambda *what: reported.append(what), a=choosy)
 
 
 def test_what_is_free_a_moment_later_is_not_given_up():
-    choosy, told = Choosy("wished", times=1), []
+    choosy, reported = Choosy("wished", times=1), []
 
     async def act(applier, _todo, pair, view):
         obj = lab.config_map("settings").with_fields(spec={"wished": 1})
         assert await applier.apply(plan.Plan((plan.Create("a", obj, plan.Reason.PLACED),)), pair, view) == []
-        assert (choosy.written, told) == (1, [])
+        assert (choosy.written, reported) == (1, [])
 
     rules = {MAPS: replace(lab.SMALL.rules[MAPS], fallback=yielding)}
-    scene(act, mode=replace(lab.SMALL, rules=rules), replaced=lambda *what: told.append(what), a=choosy)
+    scene(act, mode=replace(lab.SMALL, rules=rules), replaced=lambda *what: reported.append(what), a=choosy)

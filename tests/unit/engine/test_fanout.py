@@ -42,7 +42,7 @@ def test_what_comes_in_a_moment_is_the_answer():
     play(scene)
 
 
-def test_what_takes_longer_goes_on_and_is_told_when_it_ends():
+def test_slow_work_goes_on_in_the_background_and_reports_when_it_ends():
     async def scene(work, ended, under_way):
         assert await work.run(KEY, {"a": taking(0, "x"), "b": taking(8, "y")}, under_way) == ["x"]
         assert asyncio.get_running_loop().time() == pytest.approx(fanout.PATIENCE)
@@ -54,7 +54,7 @@ def test_what_takes_longer_goes_on_and_is_told_when_it_ends():
     play(scene)
 
 
-def test_a_bug_in_what_goes_on_is_logged_and_its_key_looked_at(caplog):
+def test_an_unexpected_error_in_background_work_is_logged_and_its_key_reported(caplog):
     async def scene(work, ended, under_way):
         assert await work.run(KEY, {"a": failing(1)}, under_way) == []
         with caplog.at_level(logging.ERROR):

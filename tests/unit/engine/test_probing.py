@@ -1,4 +1,4 @@
-"""How soon a server that does not answer is noticed, by simulated time."""
+"""Detection of a server that does not answer, by simulated time."""
 
 import asyncio
 
@@ -30,7 +30,7 @@ class Scene:
         self.world, self.server = world, Server()
         self.health = probing.ReachabilityProbe("c", self.server, clock=world.clock)
         self.flights, self.changes = inflight.InflightWrites(self.health), []
-        self.health.listen(lambda: self.changes.append((world.clock.now(), bool(self.health.trouble))))
+        self.health.listen(lambda: self.changes.append((world.clock.now(), bool(self.health.error))))
 
     async def write(self, seconds):
         """A write that the server needs so long for."""
@@ -106,7 +106,7 @@ def test_nothing_is_asked_because_of_quick_writes():
     play(scene)
 
 
-def test_a_write_that_is_cancelled_or_fails_says_so_itself():
+def test_a_cancelled_or_failed_write_raises_its_own_error_and_is_no_longer_in_flight():
     async def scene(stage):
         with pytest.raises(TimeoutError):
             async with stage.flights.write():
@@ -132,13 +132,13 @@ def test_a_process_that_has_no_time_itself_blames_no_server():
     play(scene)
 
 
-def test_a_server_that_is_away_has_been_so_since_its_last_answer():
+def test_an_unreachable_server_is_unreachable_since_its_last_answer():
     async def scene(stage):
         await stage.world.clock.sleep(probing.PERIOD * 2)
         last = probing.PERIOD * 2
         stage.server.is_silent = True
         await stage.world.clock.sleep(20)
-        assert stage.health.trouble
+        assert stage.health.error
         assert stage.health.answered == pytest.approx(last)
 
     play(scene)

@@ -4,12 +4,12 @@ import types
 
 import pytest
 
-from hansa.engine.registry import Registry, Route
+from hansa.engine.registry import ClusterRegistry, Route
 from hansa.runtime.errors import HansaError
 
 
 def registry(*names):
-    made = Registry()
+    made = ClusterRegistry()
     for name in names:
         made.join(types.SimpleNamespace(name=name))
     return made
@@ -21,28 +21,28 @@ def test_routes_are_found_from_both_ends():
     league.link(Route("up", "b"))
     assert league.uppers() == ["up"]
     assert [route.lower for route in league.routes("up")] == ["a", "b"]
-    turned = league.turned()
+    turned = league.reversed_routes()
     assert turned.uppers() == ["a", "b"]
     assert turned.routes("a") == [Route("a", "up", settings={"x": 1})]
     assert turned.clusters is not None
 
 
-def test_who_listens_is_told_of_every_change():
-    league, told = registry("up", "a"), []
-    end = league.listen(lambda: told.append(len(league.routes("up"))))
+def test_a_listener_is_called_on_every_change():
+    league, calls = registry("up", "a"), []
+    end = league.listen(lambda: calls.append(len(league.routes("up"))))
     league.link(Route("up", "a"))
     league.link(Route("up", "a", nodes=frozenset({"vn"})))
     league.unlink("up", "a")
     league.unlink("up", "a")
-    assert told == [1, 1, 0]
+    assert calls == [1, 1, 0]
     end()
     league.link(Route("up", "a"))
-    assert len(told) == 3
+    assert len(calls) == 3
 
 
 def test_names_are_unique_and_routes_have_two_ends():
     league = registry("up")
-    with pytest.raises(HansaError, match="there is a cluster up already"):
+    with pytest.raises(HansaError, match="cluster up exists already"):
         league.join(types.SimpleNamespace(name="up"))
-    with pytest.raises(HansaError, match="cannot link up to a: there is no cluster a"):
+    with pytest.raises(HansaError, match="cannot link up to a: cluster a does not exist"):
         league.link(Route("up", "a"))

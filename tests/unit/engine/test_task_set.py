@@ -1,4 +1,4 @@
-"""Tasks that come and go with what is wanted."""
+"""Tasks are started and cancelled with the set of wanted ones."""
 
 import asyncio
 import types
@@ -9,7 +9,7 @@ from hansa.runtime import listeners, tasks
 
 
 class Wanted:
-    """Things by name, and who wants to hear of changes."""
+    """Things by name, and listeners for changes."""
 
     def __init__(self, **things):
         self.things, self.listeners, self.running, self.log = things, listeners.Listeners(), set(), []

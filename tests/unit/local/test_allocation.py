@@ -73,7 +73,7 @@ def test_a_requested_port_is_used_or_refused():
 
 def test_real_nodes_cannot_be_added_to_a_cluster_without():
     former = allocate("a")
-    with pytest.raises(HansaError, match="cluster a was made without real nodes"):
+    with pytest.raises(HansaError, match="cluster a was created without real nodes"):
         allocate("a", former=former, real_nodes=1)
 
 

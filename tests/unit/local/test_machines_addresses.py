@@ -1,4 +1,4 @@
-"""The address plan: who has which address, and that no two ever have the same."""
+"""The address plan: addresses of nodes and pods, all distinct."""
 
 import itertools
 from ipaddress import IPv4Address, IPv4Network

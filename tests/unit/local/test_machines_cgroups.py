@@ -19,7 +19,7 @@ def test_hierarchies_of_the_first_version_are_read_with_their_controllers() -> N
     assert "name=systemd" in systemd.controllers
 
 
-def test_the_hierarchy_of_the_second_version_says_itself_what_it_governs(tmp_path: Path) -> None:
+def test_a_cgroup2_hierarchy_lists_its_own_controllers(tmp_path: Path) -> None:
     (tmp_path / "cgroup.controllers").write_text("cpuset cpu io memory pids\n")
     [unified] = cgroups.hierarchies(f"41 31 0:38 / {tmp_path} rw shared:4 - cgroup2 cgroup2 rw\n")
     assert unified == Hierarchy(tmp_path, True, frozenset({"cpuset", "cpu", "io", "memory", "pids"}))

@@ -1,4 +1,4 @@
-"""The settings of a node's programs: what is written is what they read."""
+"""The configuration files of a node's programs."""
 
 import tomllib
 from ipaddress import IPv4Address, IPv4Network
@@ -51,7 +51,7 @@ def test_pods_are_never_masqueraded() -> None:
     assert [plugin["type"] for plugin in config["plugins"]] == ["bridge", "portmap"]
 
 
-def test_a_kubelet_serves_nobody_without_a_name_and_keeps_to_its_control_group() -> None:
+def test_a_kubelet_refuses_anonymous_requests_and_stays_in_its_cgroup() -> None:
     taint = {"key": "k", "value": "v", "effect": "NoSchedule"}
     config = configuration.kubelet(
         IPv4Address("10.0.1.2"), dns=IPv4Address("10.1.0.10"), cgroup="hansa-x.a.1", taints=[taint]

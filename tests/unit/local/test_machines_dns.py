@@ -1,4 +1,4 @@
-"""Cluster DNS as objects: what would make it unreachable must not be in them."""
+"""The objects of cluster DNS have no fields that would make it unreachable."""
 
 from ipaddress import IPv4Address
 

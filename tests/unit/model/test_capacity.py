@@ -34,7 +34,7 @@ def put(cluster, thing):
 
 def cpu(cluster):
     totals = cluster.totals()
-    return capacity.spelled(totals.capacity)["cpu"], capacity.spelled(totals.allocatable)["cpu"]
+    return capacity.resource_list(totals.capacity)["cpu"], capacity.resource_list(totals.allocatable)["cpu"]
 
 
 def test_the_nodes_are_added_up_with_extended_resources_and_others_are_subtracted():
@@ -44,13 +44,13 @@ def test_the_nodes_are_added_up_with_extended_resources_and_others_are_subtracte
         pod("p1", on="n1", containers=[container(cpu="500m", memory="1Gi", gpu="1")]),
     )
     totals = cluster.totals()
-    assert capacity.spelled(totals.capacity) == {
+    assert capacity.resource_list(totals.capacity) == {
         "cpu": "15910m",
         "memory": "31Gi",
         "pods": "220",
         "example.com/gpu": "4",
     }
-    assert capacity.spelled(totals.allocatable) == {
+    assert capacity.resource_list(totals.allocatable) == {
         "cpu": "15410m",
         "memory": "30Gi",
         "pods": "219",
@@ -79,8 +79,8 @@ def test_a_node_that_takes_no_pods_does_not_count_nor_do_the_pods_on_it(closed):
 def test_a_taint_that_only_prefers_or_that_is_tolerated_does_not_close_a_node():
     preferring = node(taints=[TAINT | {"effect": "PreferNoSchedule"}], cpu="8")
     assert cpu(made(preferring)) == ("8", "8")
-    consent = [tolerations.Toleration(key="dedicated", operator="Exists")]
-    assert cpu(made(node(taints=[TAINT], cpu="8"), consent=consent)) == ("8", "8")
+    tolerated = [tolerations.Toleration(key="dedicated", operator="Exists")]
+    assert cpu(made(node(taints=[TAINT], cpu="8"), tolerated=tolerated)) == ("8", "8")
 
 
 def test_our_own_pods_are_not_subtracted_since_the_upper_scheduler_does_it():
@@ -109,18 +109,18 @@ def test_a_node_with_more_on_it_than_it_offers_takes_nothing_from_the_others():
     assert cpu(cluster) == ("9", "8")
 
 
-def test_a_resource_of_which_nothing_is_left_is_told_and_one_that_no_node_offers_is_not():
+def test_an_exhausted_resource_is_listed_as_zero_and_one_that_no_node_offers_is_not_listed():
     cluster = made(node(cpu="8", gpu="1"), pod(containers=[container(gpu="1")]))
-    assert capacity.spelled(cluster.totals().allocatable)["example.com/gpu"] == "0"
+    assert capacity.resource_list(cluster.totals().allocatable)["example.com/gpu"] == "0"
     put(cluster, node(cpu="8"))
     assert "example.com/gpu" not in cluster.totals().allocatable
 
 
-def test_an_empty_cluster_offers_nothing_and_says_so():
-    assert capacity.spelled(made().totals().allocatable) == {"cpu": "0", "memory": "0", "pods": "0"}
+def test_an_empty_cluster_lists_zero_cpu_memory_and_pods():
+    assert capacity.resource_list(made().totals().allocatable) == {"cpu": "0", "memory": "0", "pods": "0"}
 
 
-def test_a_change_that_nobody_feels_is_told_as_none():
+def test_a_change_that_does_not_affect_the_totals_is_reported_as_none():
     cluster = made(node(cpu="8"), pod("ours", labels=OURS))
     assert not put(cluster, node(cpu="8000m"))
     assert not put(cluster, pod("ours", labels=OURS, containers=[container(cpu="2")]))
@@ -158,7 +158,7 @@ def plainly(there):
     total, free = {}, {}
     for name in NAMES:
         one = there.get(("Node", name))
-        takes_pods = (
+        is_schedulable = (
             one is not None
             and one.status["conditions"][0]["status"] == "True"
             and not one.spec.get("unschedulable")
@@ -166,8 +166,10 @@ def plainly(there):
         )
         on_it = [p for p in there.values() if p.kind == "Pod" and p.spec.get("nodeName") == name]
         running = [p for p in on_it if p.status["phase"] != "Failed"]
-        offered = plain_sum([one.status["allocatable"]] if takes_pods else [asked(p) for p in running if is_ours(p)])
-        used = plain_sum([asked(p) for p in running if not is_ours(p)] if takes_pods else [])
+        offered = plain_sum(
+            [one.status["allocatable"]] if is_schedulable else [asked(p) for p in running if is_ours(p)]
+        )
+        used = plain_sum([asked(p) for p in running if not is_ours(p)] if is_schedulable else [])
         for resource, amount in offered.items():
             total[resource] = total.get(resource, 0) + amount
             free[resource] = free.get(resource, 0) + max(0, amount - used.get(resource, 0))
@@ -187,7 +189,7 @@ def plain_sum(lists):
 
 
 @given(steps)
-def test_it_always_equals_a_sum_over_everything_and_tells_every_change(steps):
+def test_the_totals_always_equal_a_sum_over_all_objects_and_every_change_is_reported(steps):
     cluster, there = capacity.Capacity(is_ours), {}
     for thing, is_there in steps:
         before = cluster.totals()

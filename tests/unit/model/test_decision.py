@@ -1,4 +1,4 @@
-"""The decision as a table: one line for each thing that can be so, and what is written then."""
+"""The decision as a table: one line for each state of a pair, with the actions."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -59,7 +59,7 @@ def upper(*, status: Mapping[str, Any] | None = None, spec: str = "1", **metadat
     return Object.of({"apiVersion": "v1", "kind": "Pod", "metadata": named, "spec": {"v": spec}, "status": status})
 
 
-def told(lower_uid: str = "l1", **more: Any) -> Object:
+def synced(lower_uid: str = "l1", **more: Any) -> Object:
     """An upper pod whose lower one was seen to run."""
     return upper(**{"status": RUNNING, "annotations": {keys.LOWER_UID: lower_uid}} | more)
 
@@ -73,7 +73,7 @@ def lower(
     return Object.of(marked)
 
 
-def stranger() -> Object:
+def foreign() -> Object:
     return upper(uid="x1")
 
 
@@ -106,20 +106,20 @@ def _line(action: plan.Action) -> str:
         # A life.
         (upper(), {}, ["create in a"]),
         (upper(), {"a": lower(status={"phase": "Pending"})}, ["patch u1/status in up"]),
-        (told(), {"a": lower()}, []),
-        (told(spec="2"), {"a": lower()}, ["patch l1 in a"]),
-        (told(**LEAVING, deletionGracePeriodSeconds=9), {"a": lower()}, ["delete l1 in a, grace 9"]),
-        (told(**LEAVING, deletionGracePeriodSeconds=9), {"a": lower(**LEAVING, deletionGracePeriodSeconds=9)}, []),
-        (told(**LEAVING, deletionGracePeriodSeconds=9), {"a": None}, ["delete u1 in up, grace 0"]),
+        (synced(), {"a": lower()}, []),
+        (synced(spec="2"), {"a": lower()}, ["patch l1 in a"]),
+        (synced(**LEAVING, deletionGracePeriodSeconds=9), {"a": lower()}, ["delete l1 in a, grace 9"]),
+        (synced(**LEAVING, deletionGracePeriodSeconds=9), {"a": lower(**LEAVING, deletionGracePeriodSeconds=9)}, []),
+        (synced(**LEAVING, deletionGracePeriodSeconds=9), {"a": None}, ["delete u1 in up, grace 0"]),
         (None, {}, []),
         # A shorter grace is handed on, a longer one is not.
         (
-            told(**LEAVING, deletionGracePeriodSeconds=1),
+            synced(**LEAVING, deletionGracePeriodSeconds=1),
             {"a": lower(**LEAVING, deletionGracePeriodSeconds=9)},
             ["delete l1 in a, grace 1"],
         ),
         (
-            told(**LEAVING, deletionGracePeriodSeconds=30),
+            synced(**LEAVING, deletionGracePeriodSeconds=30),
             {"a": lower(**LEAVING, deletionGracePeriodSeconds=9)},
             [],
         ),
@@ -127,44 +127,44 @@ def _line(action: plan.Action) -> str:
         (None, {"a": lower()}, ["delete l1 in a, grace 0"]),
         (upper(), {"a": lower("u0")}, ["delete l1 in a, grace 0"]),
         (upper(), {"a": lower("u0", **LEAVING, deletionGracePeriodSeconds=0, finalizers=["x/y"])}, []),
-        # Lost, or told to leave, below.
-        (told(), {"a": None}, ["delete u1 in up, grace 0"]),
-        (told(), {"a": stranger()}, ["conflict in a", "delete u1 in up, grace 0"]),
-        (told(), {"a": lower(**LEAVING, deletionGracePeriodSeconds=9)}, ["delete u1 in up, grace 9"]),
-        (told(spec="2"), {"a": lower(**LEAVING, deletionGracePeriodSeconds=9)}, ["delete u1 in up, grace 9"]),
+        # Lost, or deleted, below.
+        (synced(), {"a": None}, ["delete u1 in up, grace 0"]),
+        (synced(), {"a": foreign()}, ["conflict in a", "delete u1 in up, grace 0"]),
+        (synced(), {"a": lower(**LEAVING, deletionGracePeriodSeconds=9)}, ["delete u1 in up, grace 9"]),
+        (synced(spec="2"), {"a": lower(**LEAVING, deletionGracePeriodSeconds=9)}, ["delete u1 in up, grace 9"]),
         (upper(annotations={keys.LOWER_UID: "l0"}), {"a": None}, ["create in a"]),
         # Finished.
         (upper(status={"phase": "Succeeded"}), {"a": None}, []),
-        (told(status=RUNNING | {"phase": "Succeeded"}), {"a": None}, []),
-        (told(), {"a": lower(status={"phase": "Failed"}, **LEAVING)}, ["patch u1/status in up"]),
+        (synced(status=RUNNING | {"phase": "Succeeded"}), {"a": None}, []),
+        (synced(), {"a": lower(status={"phase": "Failed"}, **LEAVING)}, ["patch u1/status in up"]),
         (upper(status={"phase": "Failed"}), {"a": lower()}, ["delete l1 in a, grace None"]),
-        # Held by somebody's finalizer.
+        # Held by a foreign finalizer.
         (
-            told(status=RUNNING | {"phase": "Failed"}, **LEAVING, deletionGracePeriodSeconds=0, finalizers=["x/y"]),
+            synced(status=RUNNING | {"phase": "Failed"}, **LEAVING, deletionGracePeriodSeconds=0, finalizers=["x/y"]),
             {},
             [],
         ),
         # An API server died in the middle of a deletion.
-        (told(**LEAVING, deletionGracePeriodSeconds=0), {}, ["delete u1 in up, grace 0"]),
+        (synced(**LEAVING, deletionGracePeriodSeconds=0), {}, ["delete u1 in up, grace 0"]),
         (
-            told(**LEAVING, deletionGracePeriodSeconds=9, finalizers=["x/y"]),
+            synced(**LEAVING, deletionGracePeriodSeconds=9, finalizers=["x/y"]),
             {},
             ["patch u1/status in up", "delete u1 in up, grace 0"],
         ),
         (
-            told(**LEAVING, deletionGracePeriodSeconds=9, finalizers=["x/y"]),
+            synced(**LEAVING, deletionGracePeriodSeconds=9, finalizers=["x/y"]),
             {"a": lower(status={"phase": "Succeeded"})},
             ["wait", "patch u1/status in up"],
         ),
         # Not ours.
-        (upper(), {"a": stranger()}, ["conflict in a"]),
+        (upper(), {"a": foreign()}, ["conflict in a"]),
         (upper(), {"a": lower(upper_id="another")}, ["conflict in a"]),
-        (None, {"a": stranger()}, []),
+        (None, {"a": foreign()}, []),
         (None, {"a": lower(upper_id="another")}, []),
         # Not to be seen.
         (upper(), {"a": Unknown("no answer")}, ["wait"]),
-        (told(), {"a": Unknown("no answer")}, ["wait"]),
-        (told(**LEAVING, deletionGracePeriodSeconds=9), {"a": Unknown("no answer")}, ["wait"]),
+        (synced(), {"a": Unknown("no answer")}, ["wait"]),
+        (synced(**LEAVING, deletionGracePeriodSeconds=9), {"a": Unknown("no answer")}, ["wait"]),
         (Unknown("no answer"), {"a": lower()}, ["wait"]),
     ],
 )
@@ -172,8 +172,8 @@ def test_a_pod_that_is_placed(above: Side, below: Mapping[str, Side], lines: lis
     assert decided(above, below) == lines
 
 
-def test_a_pod_on_a_node_of_somebody_else_is_left_alone() -> None:
-    assert decided(told(**LEAVING, deletionGracePeriodSeconds=9), {}, {}) == []
+def test_a_pod_on_a_foreign_node_is_left_alone() -> None:
+    assert decided(synced(**LEAVING, deletionGracePeriodSeconds=9), {}, {}) == []
 
 
 def test_candidates_go_when_a_choice_is_made() -> None:
@@ -204,40 +204,40 @@ def test_the_next_life_begins_when_the_one_before_is_over_or_was_of_another_obje
         ({"b": lower("u0")}, ["wait", "delete l1 in b, grace 0"]),
         ({"b": Unknown("no answer")}, ["wait", "wait"]),
         ({"b": None}, ["create in a", "patch u1 in up"]),
-        ({"b": stranger()}, ["create in a", "patch u1 in up"]),
+        ({"b": foreign()}, ["create in a", "patch u1 in up"]),
     ],
 )
-def test_what_was_elsewhere_before_begins_when_nothing_is_left_there_and_that_is_told(below, lines) -> None:
+def test_a_moved_object_is_created_when_its_former_copy_is_gone_and_the_mark_removed(below, lines) -> None:
     assert _moved(below, HERE | {"b": Grade.PAST}) == lines
 
 
-def test_whoever_does_not_see_where_it_was_before_waits_to_be_told() -> None:
+def test_a_process_that_cannot_see_the_former_cluster_waits_for_the_mark_to_be_removed() -> None:
     assert _moved({}, HERE | {"z": Grade.PAST}) == ["wait", "wait"]  # "z" is another process's
     assert _moved({}, {"z": Grade.CHOSEN, "b": Grade.PAST}) == ["wait", "patch u1 in up"]
     assert _moved({"b": None}, {"b": Grade.PAST}) == ["patch u1 in up"], "it is not wanted there"
 
 
 def _moved(below: Mapping[str, Side], intents: Mapping[str, Grade]) -> list[str]:
-    told = replace(
+    rule = replace(
         RULES[resources.PODS], on_moved=lambda _, cluster: [PatchPart({"metadata": {"labels": {cluster: ""}}})]
     )
     pair = Pair(Key("up", resources.PODS, "shop", "web"), upper(), LINKS, below, intents=intents)
-    return [_line(action) for action in decision.decide(pair, Mode("test", {resources.PODS: told})).actions]
+    return [_line(action) for action in decision.decide(pair, Mode("test", {resources.PODS: rule})).actions]
 
 
 def test_copies_of_what_pods_refer_to_come_and_go_with_their_users() -> None:
     assert decided(upper(), {"b": lower(status={})}, of=SETTINGS) == ["create in a", "delete l1 in b, grace None"]
 
 
-def test_one_of_several_copies_speaks_and_no_other_while_it_cannot_be_seen() -> None:
+def test_one_of_several_copies_is_synced_up_and_no_other_while_it_is_unknown() -> None:
     both = {"a": Grade.CHOSEN, "b": Grade.CHOSEN}
     first, second = lower(status={"from": "a"}), lower(status={"from": "b"}, uid="l2")
     assert decided(upper(), {"a": first, "b": second}, both, of=CLAIMS) == ["patch u1/status in up"]
     assert decided(upper(), {"a": Unknown("no answer"), "b": second}, both, of=CLAIMS) == ["wait"]
-    assert decided(upper(), {"a": stranger(), "b": second}, both, of=ACCOUNTS) == ["patch u1/status in up"]
+    assert decided(upper(), {"a": foreign(), "b": second}, both, of=ACCOUNTS) == ["patch u1/status in up"]
 
 
-def test_where_all_tell_each_copy_that_is_seen_does() -> None:
+def test_with_merged_statuses_every_visible_copy_is_synced_up() -> None:
     several = Mode(name="test", rules={SETTINGS: replace(RULES[SETTINGS], merges_statuses=True)})
     both = {"a": Grade.CHOSEN, "b": Grade.CHOSEN}
     for below, lines in (
@@ -272,7 +272,7 @@ def test_a_copy_that_others_read_outlives_its_upper_object() -> None:
 
 
 def test_an_object_of_the_same_name_serves_where_the_kind_shares_names() -> None:
-    assert decided(upper(), {"a": stranger()}, of=ACCOUNTS) == []
+    assert decided(upper(), {"a": foreign()}, of=ACCOUNTS) == []
 
 
 def test_what_it_waits_for_comes_first() -> None:
@@ -280,7 +280,7 @@ def test_what_it_waits_for_comes_first() -> None:
 
 
 def test_what_is_settled_is_not_computed_again() -> None:
-    assert decided(told(spec="2"), {"a": lower()}, in_sync=frozenset({"a"})) == []
+    assert decided(synced(spec="2"), {"a": lower()}, in_sync=frozenset({"a"})) == []
 
 
 def test_kinds_that_the_mode_does_not_know_and_clusters_without_a_link_are_left_alone() -> None:
@@ -288,7 +288,7 @@ def test_kinds_that_the_mode_does_not_know_and_clusters_without_a_link_are_left_
     assert decided(upper(), {"z": lower()}, {"z": Grade.CHOSEN}) == ["wait"]
 
 
-def test_what_may_not_travel_is_refused_and_what_travelled_before_stays_as_it_is() -> None:
+def test_an_object_that_is_not_allowed_is_refused_and_its_existing_copy_stays_as_it_is() -> None:
     assert actions(upper(spec="big"), {}, of=GUESTS) == (plan.Refuse("a", "it is too big"),)
     assert decided(upper(spec="big"), {"a": lower(status={"phase": "Pending"})}, of=GUESTS) == [
         "refuse in a",
@@ -298,15 +298,15 @@ def test_what_may_not_travel_is_refused_and_what_travelled_before_stays_as_it_is
     assert decided(upper(spec="small"), {}, of=GUESTS) == ["create in a"]
 
 
-def test_what_is_refused_is_told_on_the_upper_object_if_its_kind_has_words_for_it() -> None:
+def test_a_refusal_is_reported_on_the_upper_object_if_its_rule_has_a_patch_for_it() -> None:
     def word(_guest: Object, sentence: str) -> list[PatchPart]:
         return [PatchPart({"status": {"why": sentence}}, "status")]
 
     mode = replace(MODE, rules={GUESTS: replace(RULES[GUESTS], on_refused=word)})
     pair = Pair(Key("up", GUESTS, "shop", "web"), upper(spec="big"), LINKS, {}, HERE)
-    [_, told] = decision.decide(pair, mode).actions
-    assert isinstance(told, plan.Patch)
-    assert told.patch == {"status": {"why": "it is too big"}}
+    [_, reported] = decision.decide(pair, mode).actions
+    assert isinstance(reported, plan.Patch)
+    assert reported.patch == {"status": {"why": "it is too big"}}
 
 
 def _on(node: str, obj: Object) -> Object:
@@ -351,10 +351,10 @@ def test_what_another_route_between_the_same_clusters_brought_is_left_alone_whil
         pair = Pair(Key("up", of, "shop", "web"), above, ours, brought, intents)
         return [_line(action) for action in decision.decide(pair, MODE).actions]
 
-    assert seen(told(), {}) == []
-    assert seen(told(spec="2"), {}) == []
-    assert seen(told(**LEAVING, deletionGracePeriodSeconds=9), {}) == []
+    assert seen(synced(), {}) == []
+    assert seen(synced(spec="2"), {}) == []
+    assert seen(synced(**LEAVING, deletionGracePeriodSeconds=9), {}) == []
     assert seen(upper(spec="2"), HERE, SETTINGS) == [], "it serves as well, and is the other's to change"
     assert seen(None, {}) == ["delete l1 in a, grace 0"], "an orphan is everybody's"
     ours["a"] = replace(LINKS["a"], nodes=frozenset({"vn1", "vn2"}))
-    assert seen(told(spec="2"), HERE) == ["patch l1 in a"]
+    assert seen(synced(spec="2"), HERE) == ["patch l1 in a"]

@@ -1,4 +1,4 @@
-"""Modes: how a lower object is made of an upper one, what rules say of it, and when its content is the same."""
+"""Modes: how a lower object is made of an upper one, which rule applies, and when its content is the same."""
 
 from typing import Any
 
@@ -43,7 +43,9 @@ def test_steps_see_where_the_upper_object_lives_and_who_owns_it() -> None:
         return pod.with_fields(spec={"of": [pod.namespace, pod.uid, pod.metadata.owner_references[0].name]})
 
     mode = Mode(
-        "test", {resources.PODS: Rule(resources.PODS, down=(note,))}, lambda key, _uid, _link: NamespacedName("below", key.name)
+        "test",
+        {resources.PODS: Rule(resources.PODS, down=(note,))},
+        lambda key, _uid, _link: NamespacedName("below", key.name),
     )
     assert mode.desired(Object.of(POD), KEY, LINK).spec == {"of": ["shop", "u1", "web"]}
 
@@ -98,7 +100,7 @@ def test_what_an_object_refers_to_is_needed_until_it_is_finished() -> None:
     assert rule.needs(pod.with_fields(status={"phase": "Failed"}), KEY, facts) == {}
 
 
-def test_the_content_of_an_object_is_the_same_whatever_its_status_says() -> None:
+def test_the_content_of_an_object_does_not_depend_on_its_status() -> None:
     pod = Object.of(POD)
     later = pod.with_fields(status={"phase": "Failed"}).with_metadata(
         resource_version="8", annotations={"note": "x", keys.LOWER_UID: "l1"}

@@ -1,4 +1,4 @@
-"""Where objects should be."""
+"""Placement policies."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -76,7 +76,7 @@ def test_what_is_left_out_is_nowhere_until_it_leaves() -> None:
     assert policy(leaving, KEY, facts()) == {"b": Grade.CHOSEN}, "we are the kubelet that must let it go"
 
 
-def test_an_annotation_says_where_an_object_lives() -> None:
+def test_an_annotation_places_an_object() -> None:
     policy = placement.by_annotation("where", lambda text: text.split(","))
     placed = Object.of({"metadata": {"name": "web", "annotations": {"where": "a,z"}}})
     assert policy(placed, KEY, facts()) == {"a": Grade.CHOSEN, "z": Grade.CHOSEN}, "also one that no route leads to yet"

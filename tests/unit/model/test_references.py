@@ -115,7 +115,7 @@ def test_what_is_found_is_what_a_walk_over_the_whole_tree_finds(spec: dict[str, 
     assert len(found.tokens) == len(asked)
 
 
-def test_a_pod_that_names_nothing_still_runs_as_somebody() -> None:
+def test_a_pod_without_references_still_needs_the_default_service_account() -> None:
     found = references.of_pod(pod({}))
     assert found == ((Reference(resources.SERVICE_ACCOUNTS, "shop", "default"),), ())
 

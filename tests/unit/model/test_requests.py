@@ -1,4 +1,4 @@
-"""What pods take from their nodes, as kube-scheduler counts it."""
+"""Resource requests of pods, counted as by kube-scheduler."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from lower_things import container, pod
 
 
 def taken(one):
-    return capacity.spelled(requests.claim(one).amounts)
+    return capacity.resource_list(requests.of_bound_pod(one).amounts)
 
 
 def test_the_containers_of_a_pod_are_added_up_and_the_pod_takes_a_slot():
@@ -46,8 +46,8 @@ def test_requests_of_the_pod_as_a_whole_replace_those_of_its_containers_where_th
 
 
 def resized(*, asked, allocated, actual, **status):
-    told = {"name": "c", "allocatedResources": {"cpu": allocated}, "resources": {"requests": {"cpu": actual}}}
-    return taken(pod(containers=[container(cpu=asked)], status={"containerStatuses": [told], **status}))["cpu"]
+    reported = {"name": "c", "allocatedResources": {"cpu": allocated}, "resources": {"requests": {"cpu": actual}}}
+    return taken(pod(containers=[container(cpu=asked)], status={"containerStatuses": [reported], **status}))["cpu"]
 
 
 @pytest.mark.parametrize("order", [("3", "2", "1"), ("1", "3", "2"), ("2", "1", "3")])
@@ -62,22 +62,22 @@ def test_a_resize_that_can_never_come_counts_for_nothing():
 
 
 def test_a_resize_of_a_sidecar_counts_and_that_of_an_init_container_does_not():
-    told = [
+    reported = [
         {"name": name, "allocatedResources": {"cpu": "5"}, "resources": {"requests": {"cpu": "5"}}} for name in "si"
     ]
     steps = [container("s", sidecar=True, cpu="1"), container("i", cpu="1")]
-    one = pod(containers=[container(cpu="1")], initContainers=steps, status={"initContainerStatuses": told})
+    one = pod(containers=[container(cpu="1")], initContainers=steps, status={"initContainerStatuses": reported})
     assert taken(one)["cpu"] == "6"
 
 
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
 def test_a_finished_pod_takes_nothing(phase):
-    assert requests.claim(pod(phase=phase)) is None
+    assert requests.of_bound_pod(pod(phase=phase)) is None
 
 
 def test_a_pod_takes_from_its_node_as_soon_as_it_is_bound():
-    assert requests.claim(pod(on="", phase="Pending")) is None
-    assert requests.claim(pod(on="n7", phase="Pending")).node == "n7"
+    assert requests.of_bound_pod(pod(on="", phase="Pending")) is None
+    assert requests.of_bound_pod(pod(on="n7", phase="Pending")).node == "n7"
 
 
 def test_a_pod_that_asks_for_nothing_takes_a_slot():
@@ -86,6 +86,6 @@ def test_a_pod_that_asks_for_nothing_takes_a_slot():
 
 def test_a_pod_asks_for_the_same_before_it_is_bound():
     waiting, bound = (pod(on=node, containers=[container(cpu="1500m")]) for node in ("", "n1"))
-    assert requests.asked(waiting) == requests.claim(bound).amounts
-    assert requests.claim(waiting) is None
+    assert requests.of_pod(waiting) == requests.of_bound_pod(bound).amounts
+    assert requests.of_bound_pod(waiting) is None
     assert [requests.is_finished(pod(phase=phase)) for phase in ("Pending", "Running", "Failed")] == [0, 0, 1]

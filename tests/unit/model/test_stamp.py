@@ -1,4 +1,4 @@
-"""The mark: what it says is read again, and it is not confused by marks that the upper object bears itself."""
+"""The stamp: it can be read back, and stamps of the upper object itself do not confuse it."""
 
 from hansa.kube.objects import Object
 from hansa.model import keys, stamp

@@ -1,4 +1,4 @@
-"""tensile-kube's table: what travels, where to, and what its switches switch."""
+"""tensile-kube's table: which kinds are synced, where to, and the effect of its settings."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +13,7 @@ from hansa.model.mode import Mode
 from hansa.model.pair import Key, Link
 from hansa.model.placement import Intents, PlacementContext
 from hansa.modes import tensile
-from hansa.modes.tensile_settings import Controllers, Lower, Source, TensileSettings, link
+from hansa.modes.tensile_settings import Controllers, CredentialSource, Lower, TensileSettings, link
 from hansa.nodes.settings import NodeSettings
 
 ALWAYS = {
@@ -29,7 +29,7 @@ NODE = NodeSettings("vn1", "a")
 
 
 def a_mode(**settings: Any) -> Mode:
-    return tensile.mode(TensileSettings(Source(), (Lower(Source(), NODE, link(NODE)),), **settings))
+    return tensile.mode(TensileSettings(CredentialSource(), (Lower(CredentialSource(), NODE, link(NODE)),), **settings))
 
 
 def placed(
@@ -54,15 +54,15 @@ def test_controllers_switch_kinds(switched_on: set[Controllers], kinds: set[Reso
     assert a_mode(controllers=frozenset(switched_on)).rules.keys() == kinds
 
 
-def test_claims_go_down_in_any_case_and_are_told_of_only_with_their_controllers() -> None:
-    def told(mode: Mode) -> list[Any]:
+def test_claims_are_always_synced_down_and_synced_up_only_with_the_volume_controllers() -> None:
+    def synced_up(mode: Mode) -> list[Any]:
         lower = Object.of({"metadata": {}, "status": {"phase": "Bound", "capacity": {"storage": "2Gi"}}})
         upper = lower.with_fields(spec={"volumeName": "v"}, status={"phase": "Bound"})
         rule = mode.rules[resources.PERSISTENT_VOLUME_CLAIMS]
         return [] if rule.up_patches is None else list(rule.up_patches(upper, lower, Link("up", "id", "a")))
 
-    assert told(a_mode())
-    assert not told(a_mode(controllers=frozenset()))
+    assert synced_up(a_mode())
+    assert not synced_up(a_mode(controllers=frozenset()))
 
 
 def test_pods_are_where_their_node_stands_for_unless_their_namespace_is_excluded() -> None:
@@ -96,7 +96,7 @@ def test_services_are_everywhere_but_those_of_the_system_only_if_wanted(resource
     assert [placed(mode, resource, place) for place in others] == [everywhere] * 2
     assert [placed(mode, resource, place) for place in system] == [{}] * 2
     assert placed(mode, resource, NamespacedName("private", "web")) == {}
-    assert [placed(a_mode(carries_system_services=True), resource, place) for place in system] == [everywhere] * 2
+    assert [placed(a_mode(syncs_system_services=True), resource, place) for place in system] == [everywhere] * 2
 
 
 def test_names_are_the_same_below_but_for_the_root_ca() -> None:
@@ -125,7 +125,7 @@ def test_a_volume_comes_up_when_a_claim_of_ours_has_it() -> None:
     assert volumes.placed(claim, Key("a", resources.PERSISTENT_VOLUMES, "", "v1"), facts) == {"up": 2}
 
 
-def test_copies_bear_the_words_that_users_know() -> None:
+def test_copies_have_the_labels_and_annotations_of_tensile_kube() -> None:
     obj = Object.of({"apiVersion": "v1", "kind": "Any", "metadata": {"namespace": "shop", "name": "web"}, "spec": {}})
     way = Link("up", "id-of-up", "a", link(NODE))
     for resource in a_mode().rules:

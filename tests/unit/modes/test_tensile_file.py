@@ -36,12 +36,12 @@ def parse(text):
     return tensile_file.parse(text, origin="league.yaml", folder=Path("/league"))
 
 
-def test_every_word_of_the_file_is_understood():
+def test_every_field_of_the_file_is_parsed():
     settings = parse(LEAGUE)
     assert (settings.upper.kubeconfig, settings.upper.context) == (Path("/league/upper.kubeconfig"), "league")
     assert settings.controllers == {Controllers.VOLUMES}
     assert settings.excluded_namespaces == {"private"}
-    assert settings.carries_system_services
+    assert settings.syncs_system_services
     hamburg, lubeck, visby = settings.lowers
     assert hamburg.source.kubeconfig == Path("/etc/hamburg.kubeconfig")
     assert (hamburg.node.name, hamburg.node.lower) == ("hamburg", "hamburg")
@@ -62,14 +62,14 @@ def test_every_word_of_the_file_is_understood():
     ("text", "sentence"),
     [
         ("lowers: [", "league.yaml is not YAML at line 1"),
-        ("lowers: []", "there is no lower cluster"),
+        ("lowers: []", "no lower cluster: configure at least one"),
         ("{}", "league.yaml: Object missing required field `lowers`"),
         ("lowers: [{name: a, kubeconf: x}]", r"league.yaml: .*unknown field `kubeconf` - at `\$.lowers\[0\]`"),
-        ("lowers: [{name: a}, {name: a}]", "lower cluster a is there twice"),
-        ("lowers: [{name: a}, {name: b, node: a}]", "node a is there twice"),
+        ("lowers: [{name: a}, {name: a}]", "duplicate lower cluster a"),
+        ("lowers: [{name: a}, {name: b, node: a}]", "duplicate node a"),
         ("lowers: [{name: a, taint: x}]", 'taint "x" is not of the form key=value:effect'),
         ("lowers: [{name: a, taint: 'x:Never'}]", 'taint "x:Never" has an unknown effect'),
-        ("lowers: [{name: a}]\ncontrollers: [x]", 'there is no controller "x"'),
+        ("lowers: [{name: a}]\ncontrollers: [x]", 'unknown controller "x"; supported'),
     ],
 )
 def test_what_cannot_be_is_refused_with_a_sentence(text, sentence):

@@ -1,4 +1,4 @@
-"""VirtualCluster's two tables: what travels, under which name, and what its settings switch."""
+"""VirtualCluster's two tables: which kinds are synced, under which name, and the effect of its settings."""
 
 import pytest
 
@@ -44,11 +44,11 @@ LINK = Link(KEY, "id-of-tenant", "super", Tenant(KEY))
         (list(Extra), {resources.INGRESSES, resources.NETWORK_POLICIES}),
     ],
 )
-def test_kinds_travel_down(extra: list[Extra], more: set[Resource]) -> None:
+def test_kinds_that_are_synced_down(extra: list[Extra], more: set[Resource]) -> None:
     assert virtualcluster.mode(VirtualClusterSettings(frozenset(extra))).rules.keys() == DOWN | LOOKED_UP | more
 
 
-def test_kinds_travel_up() -> None:
+def test_kinds_that_are_synced_up() -> None:
     mode = virtualcluster.shared(VirtualClusterSettings())
     assert {rule.resource for rule in mode.rules.values() if rule.is_synced} == UP
     assert mode.rules.keys() - UP == {resources.PODS, resources.PERSISTENT_VOLUME_CLAIMS}
@@ -59,7 +59,7 @@ def test_the_super_cluster_is_watched_once_for_all_tenants() -> None:
     assert not virtualcluster.shared(VirtualClusterSettings()).shares_lowers
 
 
-def test_what_tells_is_what_people_look_at() -> None:
+def test_kinds_whose_status_is_synced_up() -> None:
     mode = virtualcluster.mode(VirtualClusterSettings(frozenset(Extra)))
     assert {rule.resource for rule in mode.rules.values() if rule.up_patches} == {
         resources.PODS,
@@ -99,7 +99,7 @@ def test_a_namespace_leaves_last_and_a_default_account_that_is_there_serves() ->
     assert rules[resources.PRIORITY_CLASSES].lifecycle.may_share, "what the super cluster has is watched"
 
 
-def test_what_a_pod_names_is_its_tenants_or_nobodys_but_for_pull_secrets() -> None:
+def test_references_of_a_pod_are_required_or_placeholders_except_pull_secrets() -> None:
     volumes = [
         {"name": "a", "secret": {"secretName": "must"}},
         {"name": "b", "configMap": {"name": "may", "optional": True}},
@@ -111,15 +111,15 @@ def test_what_a_pod_names_is_its_tenants_or_nobodys_but_for_pull_secrets() -> No
         for one in virtualcluster.mode(VirtualClusterSettings()).rules[resources.PODS].references(pod)
     }
     assert {name: found[name] for name in ("must", "may", "pull", "default", "kubernetes")} == {
-        "must": Missing.AWAITED,
-        "may": Missing.KEPT_FREE,
-        "pull": Missing.NO_MATTER,
-        "default": Missing.AWAITED,
-        "kubernetes": Missing.NO_MATTER,
+        "must": Missing.REQUIRED,
+        "may": Missing.PLACEHOLDER,
+        "pull": Missing.IGNORED,
+        "default": Missing.REQUIRED,
+        "kubernetes": Missing.IGNORED,
     }
 
 
-def test_settings_are_read_by_name_and_a_wrong_one_is_told() -> None:
+def test_settings_are_parsed_by_name_and_an_unknown_one_is_reported() -> None:
     assert virtualcluster_settings.extra(["ingress", " networkpolicy", ""]) == {Extra.INGRESS, Extra.NETWORK_POLICY}
     assert virtualcluster_settings.allowances(["hostPath"]) == {Allowance.HOST_PATH}
     assert virtualcluster_settings.dns_options("ndots=5, edns0") == (("ndots", "5"), ("edns0", ""))

@@ -1,4 +1,4 @@
-"""A tenant's route, as its VirtualCluster says."""
+"""A tenant's route, from its VirtualCluster."""
 
 from hansa.kube.objects import Object
 from hansa.model.translation.tenant.tenant_settings import Allowance, Tenant
@@ -24,12 +24,16 @@ def test_a_route_knows_the_virtual_cluster_and_where_its_api_server_is():
         spec={"clusterDomain": "blue.local", "opaqueMetaPrefixes": ["a/"], "transparentMetaPrefixes": ["b/"]}
     )
     assert (tenant.upper, tenant.lower) == ("default-489f96-one", "super")
-    said = tenant.settings
-    assert (said.key, said.namespace, said.name, said.uid, said.meta) == (
+    settings = tenant.settings
+    assert (settings.key, settings.namespace, settings.name, settings.uid, settings.meta) == (
         *("default-489f96-one", "default", "one", "u-1", "m-1"),
     )
-    assert (said.cluster_domain, said.opaque_prefixes, said.transparent_prefixes) == ("blue.local", ("a/",), ("b/",))
-    assert (said.api_host, said.api_port) == ("192.0.2.1", "6443")
+    assert (settings.cluster_domain, settings.opaque_prefixes, settings.transparent_prefixes) == (
+        "blue.local",
+        ("a/",),
+        ("b/",),
+    )
+    assert (settings.api_host, settings.api_port) == ("192.0.2.1", "6443")
 
 
 def test_a_virtual_cluster_allows_more_than_all_may():

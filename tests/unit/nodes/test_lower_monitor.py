@@ -1,4 +1,4 @@
-"""From the caches of a lower cluster to facts, on simulated time."""
+"""From the caches of a lower cluster to state, on simulated time."""
 
 import simulation
 from hansa.control import store
@@ -18,15 +18,15 @@ class Lower:
         self.nodes, self.pods = (
             store.Store(name, clock=world.clock, metrics=world.metrics) for name in ("nodes", "pods")
         )
-        self.version, self.trouble = "v1.35.8", ""
+        self.version, self.error = "v1.35.8", ""
         self.listeners = listeners.Listeners()
         self.versions = iter(range(1, 1000))
 
     def listen(self, notify):
         return self.listeners.add(notify)
 
-    def becomes(self, trouble):
-        self.trouble = trouble
+    def becomes(self, error):
+        self.error = error
         for notify in self.listeners:
             notify()
 
@@ -47,12 +47,12 @@ class Lower:
 
 
 class Followed:
-    """A follower and how often it told of a change."""
+    """A monitor and how often it reported a change."""
 
     def __init__(self, world):
         self.lower, self.changes = Lower(world), 0
         settings = NodeSettings("vn1", "hamburg")
-        self.follower = LowerMonitor(
+        self.monitor = LowerMonitor(
             settings, self.lower, upper_id="up", changed=self.changed, clock=world.clock, patience=10.0
         )
 
@@ -60,24 +60,24 @@ class Followed:
         self.changes += 1
 
     @property
-    def facts(self):
-        return self.follower.facts()
+    def state(self):
+        return self.monitor.state()
 
     @property
     def cpu(self):
-        return capacity.spelled(self.facts.totals.allocatable)["cpu"]
+        return capacity.resource_list(self.state.totals.allocatable)["cpu"]
 
 
 def test_there_are_no_facts_until_the_first_lists_have_come():
     async def main(world):
         followed = Followed(world)
         followed.lower.becomes("it has not answered yet")
-        assert followed.facts is None
+        assert followed.state is None
         followed.lower.becomes("")
-        assert followed.facts is None
+        assert followed.state is None
         followed.lower.listed(node(cpu="8"), pod())
         assert followed.cpu == "7"
-        assert followed.facts.trouble is None
+        assert followed.state.problem is None
 
     simulation.run(main)
 
@@ -87,50 +87,50 @@ def test_the_version_is_awaited_too_but_not_for_ever():
         followed = Followed(world)
         followed.lower.version = ""
         followed.lower.listed(node(cpu="8"))
-        assert followed.facts is None
+        assert followed.state is None
         await world.clock.sleep(10.0)
         assert followed.cpu == "8"
-        assert followed.facts.trouble is None
+        assert followed.state.problem is None
 
     simulation.run(main)
 
 
-def test_first_lists_that_don_t_come_are_a_trouble_after_a_while():
+def test_missing_first_lists_are_a_problem_after_a_while():
     async def main(world):
         followed = Followed(world)
         followed.lower.pods.apply(watching.Interrupted(Unreachable("pods is forbidden"), 1.0))
         followed.lower.nodes.apply(watching.Restarted())
         followed.lower.nodes.apply(watching.Synced("1"))
         await world.clock.sleep(10.0)
-        assert followed.facts.trouble.reason == "LowerClusterUnlisted"
-        assert followed.facts.trouble.message == "cannot follow pods: pods is forbidden"
+        assert followed.state.problem.reason == "LowerClusterUnlisted"
+        assert followed.state.problem.message == "cannot watch pods: pods is forbidden"
 
     simulation.run(main)
 
 
-def test_a_cluster_that_never_answered_is_a_trouble_after_a_while():
+def test_a_cluster_that_never_answered_is_a_problem_after_a_while():
     async def main(world):
         followed = Followed(world)
         followed.lower.becomes("connection refused")
         await world.clock.sleep(9.9)
-        assert followed.facts is None
+        assert followed.state is None
         await world.clock.sleep(0.1)
-        assert followed.facts.trouble.reason == "LowerClusterUnreachable"
+        assert followed.state.problem.reason == "LowerClusterUnreachable"
 
     simulation.run(main)
 
 
-def test_a_trouble_is_told_at_once_later_and_heals():
+def test_a_problem_after_the_first_list_is_reported_at_once_and_cleared_on_recovery():
     async def main(world):
         followed = Followed(world)
         followed.lower.listed(node(cpu="8"))
         before = followed.changes
         followed.lower.becomes("no answer in 3 s")
         assert followed.changes == before + 1
-        assert followed.facts.trouble.message == "no answer in 3 s"
+        assert followed.state.problem.message == "no answer in 3 s"
         assert followed.cpu == "8"
         followed.lower.becomes("")
-        assert followed.facts.trouble is None
+        assert followed.state.problem is None
 
     simulation.run(main)
 
@@ -173,15 +173,15 @@ def test_the_facts_are_the_same_after_a_restart():
             first.lower.has(thing)
         first.lower.listed(*things)
         second.lower.listed(*things)
-        assert first.facts == second.facts
+        assert first.state == second.state
 
     simulation.run(main)
 
 
-def test_a_closed_follower_tells_nothing():
+def test_a_closed_monitor_reports_nothing():
     async def main(world):
         followed = Followed(world)
-        followed.follower.close()
+        followed.monitor.close()
         followed.lower.listed(node())
         followed.lower.becomes("away")
         assert followed.changes == 0

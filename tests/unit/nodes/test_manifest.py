@@ -1,4 +1,4 @@
-"""The Node of a lower cluster, as a function of the facts."""
+"""The Node of a lower cluster, as a function of the state."""
 
 import dataclasses
 import datetime
@@ -21,11 +21,11 @@ AWAY = Problem("LowerClusterUnreachable", "no answer in 3 s")
 
 
 def seen(*nodes, settings=SETTINGS, trouble=None, version="v1.35.8"):
-    """The facts about a lower cluster with these nodes."""
+    """The state about a lower cluster with these nodes."""
     cluster = capacity.Capacity(lambda _: False, label_keys=lower_state.LABELS)
     for one in nodes:
         cluster.node(one.name, one)
-    return LowerState(settings, cluster.totals(), lower_state.survey(cluster.grounds()), version, trouble)
+    return LowerState(settings, cluster.totals(), lower_state.summarize(cluster.node_infos()), version, trouble)
 
 
 def conditions(one):
@@ -69,7 +69,7 @@ def test_nothing_is_written_while_nothing_differs():
     assert not manifest.changes(MADE, FACTS, LATER)
 
 
-def test_a_report_tells_the_conditions_again_and_nothing_else():
+def test_a_heartbeat_renews_the_conditions_and_nothing_else():
     changes = manifest.changes(MADE, FACTS, LATER, is_report_due=True)
     assert not changes.node
     assert list(changes.status["status"]) == ["conditions"]
@@ -86,7 +86,7 @@ def test_only_the_amounts_that_changed_are_written():
     assert "addresses" not in patch
 
 
-def test_a_resource_that_no_node_offers_any_more_is_taken_away():
+def test_a_resource_that_no_node_offers_any_more_is_removed():
     have = manifest.manifest(seen(node("n1", cpu="1", gpu="2")), NOW)
     patch = manifest.changes(have, seen(node("n1", cpu="1")), LATER).status["status"]
     assert patch["capacity"] == {"example.com/gpu": None}
@@ -98,7 +98,7 @@ def test_another_spelling_of_the_same_amount_is_no_change():
     assert not manifest.changes(MADE.with_fields(status=status), FACTS, LATER)
 
 
-def test_with_a_trouble_only_the_condition_ready_changes():
+def test_a_problem_changes_only_the_ready_condition():
     away = seen(trouble=AWAY, settings=dataclasses.replace(SETTINGS, port=1, labels={"a": "b"}), version="")
     changes = manifest.changes(MADE, away, LATER)
     assert not changes.node
@@ -118,13 +118,13 @@ def test_with_a_trouble_only_the_condition_ready_changes():
     }
 
 
-def test_a_node_that_is_made_during_a_trouble_offers_nothing_and_says_why():
+def test_a_node_created_during_a_problem_offers_nothing_and_states_the_reason():
     made = manifest.manifest(seen(trouble=AWAY, version=""), NOW)
     assert made.status["capacity"]["cpu"] == "0"
     assert conditions(made)["Ready"]["message"] == "no answer in 3 s"
 
 
-def test_what_the_upper_cluster_wrote_while_we_were_away_is_put_right():
+def test_conditions_that_the_upper_cluster_set_to_unknown_are_restored():
     status = MADE.status
     for one in status["conditions"]:
         one |= {"status": "Unknown", "reason": "NodeStatusUnknown"}
@@ -134,7 +134,7 @@ def test_what_the_upper_cluster_wrote_while_we_were_away_is_put_right():
 
 
 @pytest.mark.parametrize(
-    ("nodes", "told"),
+    ("nodes", "expected"),
     [
         ([], {}),
         ([{"region": "eu", "zone": "a"}, {"region": "eu", "zone": "b"}], {"region": "eu"}),
@@ -142,16 +142,16 @@ def test_what_the_upper_cluster_wrote_while_we_were_away_is_put_right():
         ([{"region": "eu"}, {}], {}),
     ],
 )
-def test_region_and_zone_are_told_where_all_lower_nodes_agree(nodes, told):
+def test_region_and_zone_are_labelled_when_all_lower_nodes_agree(nodes, expected):
     def keyed(places):
         return {f"topology.kubernetes.io/{key}": value for key, value in places.items()}
 
     lower = [node(f"n{number}", labels=keyed(places)) for number, places in enumerate(nodes)]
     labels = manifest.manifest(seen(*lower), NOW).labels
-    assert {key: value for key, value in labels.items() if key.startswith("topology")} == keyed(told)
+    assert {key: value for key, value in labels.items() if key.startswith("topology")} == keyed(expected)
 
 
-def test_a_zone_that_is_no_longer_true_is_taken_away_and_labels_of_users_stay():
+def test_an_outdated_zone_label_is_removed_and_labels_of_users_stay():
     zone = "topology.kubernetes.io/zone"
     have = manifest.manifest(seen(node(labels={zone: "a"})), NOW)
     have = have.with_metadata(labels={**have.labels, "team": "blue"}, resource_version="7")
@@ -167,7 +167,7 @@ def test_the_platform_is_that_of_most_lower_nodes():
     assert made.status["nodeInfo"]["architecture"] == "arm64"
 
 
-def test_a_pressure_is_told_when_all_ready_nodes_are_under_it():
+def test_a_pressure_condition_is_true_when_all_ready_nodes_have_it():
     pressed = node("n1", conditions=["MemoryPressure"])
     assert conditions(manifest.manifest(seen(pressed, node("n2")), NOW))["MemoryPressure"]["status"] == "False"
     away = node("n2", ready="False")
@@ -197,7 +197,7 @@ def test_a_taint_is_replaced_by_another_or_none_and_those_of_others_stay():
     assert not manifest.changes(patched(have, patch), none, LATER)
 
 
-def test_a_taint_that_a_user_took_away_stays_away():
+def test_a_taint_that_a_user_removed_is_not_restored():
     assert not manifest.changes(MADE.with_fields(spec={}), FACTS, LATER)
 
 

@@ -1,4 +1,4 @@
-"""What users say about virtual nodes."""
+"""Settings of virtual nodes."""
 
 import pytest
 
@@ -30,7 +30,7 @@ def test_a_label_of_another_form_is_refused(text):
 
 @pytest.mark.parametrize("name", ["", "A", "a_b", "-a", "a" * 64, "a..b"])
 def test_a_name_that_no_node_can_have_is_refused(name):
-    with pytest.raises(HansaError, match="cannot be a node's name"):
+    with pytest.raises(HansaError, match="invalid node name"):
         settings.NodeSettings(name, "hamburg")
 
 
@@ -48,6 +48,6 @@ async def test_the_address_of_this_process_is_the_one_on_the_way_to_the_server()
     assert await own_address.towards("https://[::1]:6443") == "::1"
 
 
-async def test_a_server_without_an_address_is_told():
+async def test_a_server_without_an_address_is_reported():
     with pytest.raises(HansaError, match="set VKUBELET_POD_IP"):
         await own_address.towards("https://nowhere.invalid")

@@ -19,7 +19,7 @@ EVERY = list(binaries.catalogue().values())
 
 
 @pytest.mark.parametrize(
-    ("says", "minor"),
+    ("output", "minor"),
     [
         ("Kubernetes v1.35.8", "1.35"),
         ("Client Version: v1.35.8\nKustomize Version: v5.7.1", "1.35"),
@@ -32,8 +32,8 @@ EVERY = list(binaries.catalogue().values())
         ("no such flag", None),
     ],
 )
-def test_the_minor_version_is_read_from_what_each_program_says(says: str, minor: str | None) -> None:
-    assert described.minor(says) == minor
+def test_the_minor_version_is_parsed_from_the_output_of_each_program(output: str, minor: str | None) -> None:
+    assert described.minor(output) == minor
 
 
 @pytest.mark.parametrize("binary", EVERY, ids=lambda binary: binary.name)

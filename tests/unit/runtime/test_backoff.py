@@ -27,5 +27,5 @@ def test_many_delays_after_the_same_failure_are_spread():
 
 @pytest.mark.parametrize("wrong", [{"first": 0}, {"first": 2, "most": 1}, {"first": 1, "factor": 0.5}])
 def test_a_backoff_that_makes_no_sense_is_refused_with_a_sentence(wrong):
-    with pytest.raises(errors.HansaError, match="is no back-off"):
+    with pytest.raises(errors.HansaError, match="is not valid"):
         backoff.Backoff(**wrong)

@@ -2,10 +2,11 @@ import asyncio
 import io
 import json
 import logging
+import random
 
 import pytest
 
-from hansa.runtime import logs
+from hansa.runtime import clock, logs, metrics, tasks
 
 
 @pytest.fixture
@@ -35,6 +36,19 @@ async def test_keys_bound_around_a_line_are_on_it_also_in_tasks_that_start_insid
     assert "key" not in second
 
 
+async def test_a_supervised_task_has_only_its_own_fields(lines):
+    async def inside():
+        logging.getLogger("test").info("worked")
+
+    given = {"clock": clock.SystemClock(), "random": random.Random(1), "metrics": metrics.Registry()}
+    async with tasks.Supervisor(**given) as supervisor:
+        with logs.bound(key="a/b"):
+            await supervisor.start("watch", inside, cluster="r1")
+    (line,) = lines()
+    assert (line["message"], line["cluster"]) == ("worked", "r1")
+    assert "key" not in line
+
+
 def test_an_exception_is_on_the_line_and_a_key_cannot_hide_the_message(lines):
     with logs.bound(level="mine", thing={1, 2}):
         try:
@@ -50,3 +64,9 @@ def test_an_exception_is_on_the_line_and_a_key_cannot_hide_the_message(lines):
 def test_text_quotes_what_would_be_read_wrongly():
     record = logging.makeLogRecord({"msg": "done", "levelname": "INFO", "plain": "a/b", "spaced": "a b", "empty": ""})
     assert logs.TextFormatter().format(record).endswith('INFO    done plain=a/b spaced="a b" empty=""')
+
+
+def test_fields_of_the_call_keep_their_order_after_those_that_are_bound(lines):
+    with logs.bound(cluster="r1", resource="pods"):
+        logging.getLogger("test").info("changed", extra={"cluster": "r2", "state": "open"})
+    assert [*lines()[0].items()][:3] == [("resource", "pods"), ("cluster", "r2"), ("state", "open")]

@@ -1,4 +1,4 @@
-"""Views follow single changes and stay what they were."""
+"""Views follow single changes; earlier views are never modified."""
 
 from hansa.kube.language import quantity
 from hansa.kube.objects import Object
@@ -17,7 +17,7 @@ def test_an_old_view_stays_as_it_was():
     old = a_view(a_node("n1"))
     new = old.with_pod(a_pod("p", on="n1"))
     assert (free(old), free(new)) == (4, 3)
-    assert (len(old.residents), len(new.residents)) == (0, 1)
+    assert (len(old.pods), len(new.pods)) == (0, 1)
 
 
 def test_pods_count_while_they_are_bound_and_not_finished():
@@ -49,7 +49,9 @@ def test_a_node_that_changes_its_shape_or_its_own_labels_is_found_by_the_new_one
     view = a_view(a_node("n1", labels={ZONE: "a"})).with_node(a_node("n1", labels={ZONE: "b"}))
     assert [group.shape.labels for group in view.groups.values()] == [{ZONE: "b"}]
     renamed = view.with_node(a_node("n1", labels={ZONE: "b", HOST: "other"}))
-    assert answer(a_pod(nodeSelector={HOST: "n1"}), renamed) == "r1: 1 node without the labels that it selects"
+    assert (
+        answer(a_pod(nodeSelector={HOST: "n1"}), renamed) == "r1: 1 node(s) didn't match Pod's node affinity/selector"
+    )
     assert answer(a_pod(nodeSelector={HOST: "other"}), renamed) == "r1/n1"
     assert list(renamed.without_node("n1").groups) == []
 
@@ -57,12 +59,12 @@ def test_a_node_that_changes_its_shape_or_its_own_labels_is_found_by_the_new_one
 def test_a_node_may_bear_more_than_it_offers():
     view = a_view(a_node("n1"), a_pod("p", on="n1", cpu="6"))
     assert free(view) == -2
-    assert answer(a_pod(), view) == "r1: no node with 1 CPU free; largest 0 on n1"
+    assert answer(a_pod(), view) == "r1: Insufficient cpu (requested 1, most free 0 on node n1)"
 
 
 def test_a_reservation_takes_room_until_the_pod_is_bound():
-    ask, view = pod_request.of_pod(a_pod("p")), a_view(a_node("n1"), a_node("n2"))
-    reserved = view.reserving(a_pod("p").key, ask, node="n1", until=10)
+    request, view = pod_request.of_pod(a_pod("p")), a_view(a_node("n1"), a_node("n2"))
+    reserved = view.reserving(a_pod("p").key, request, node="n1", until=10)
     assert (free(reserved), free(reserved.at(9.9)), free(reserved.at(10))) == (3, 3, 4)
     created = reserved.with_pod(a_pod("p"))
     assert free(created) == 3, "the pod is there, but has no node yet"
@@ -72,25 +74,25 @@ def test_a_reservation_takes_room_until_the_pod_is_bound():
 
 
 def test_a_reservation_ends_with_the_pod_and_can_be_made_anew():
-    ask, view = pod_request.of_pod(a_pod("p")), a_view(a_node("n1"), a_node("n2"))
+    request, view = pod_request.of_pod(a_pod("p")), a_view(a_node("n1"), a_node("n2"))
     key = a_pod("p").key
-    reserved = view.reserving(key, ask, node="n1", until=10)
+    reserved = view.reserving(key, request, node="n1", until=10)
     assert free(reserved.without_pod(key)) == 4
     assert free(reserved.with_pod(a_pod("p", phase="Failed"))) == 4
-    moved = reserved.reserving(key, ask, node="n2", until=20)
+    moved = reserved.reserving(key, request, node="n2", until=20)
     assert (free(moved), free(moved.at(10), "n2")) == (4, 3)
     bound = view.with_pod(a_pod("p", on="n1"))
-    assert bound.reserving(key, ask, node="n2", until=10) is bound
+    assert bound.reserving(key, request, node="n2", until=10) is bound
 
 
-def test_a_cluster_says_about_itself_what_schedulers_must_know():
+def test_a_view_has_the_labels_of_its_cluster_and_the_reason_why_it_is_closed():
     view = a_view(a_node("n1")).with_cluster({"region": "eu"}, closed="was lost")
     assert (view.labels, view.closed, len(list(view.nodes()))) == ({"region": "eu"}, "was lost", 1)
 
 
 def test_a_node_that_leaves_takes_no_new_pods():
     leaving = a_node("n1").with_metadata(deletion_timestamp="2026-11-15T00:00:00Z")
-    assert answer(a_pod(), a_view(Object.of(leaving.to_dict()))) == "r1: 1 node cordoned"
+    assert answer(a_pod(), a_view(Object.of(leaving.to_dict()))) == "r1: 1 node(s) were unschedulable"
 
 
 def test_a_persistent_map_shares_and_never_changes():

@@ -1,11 +1,11 @@
-"""Verdicts: where a pod fits, and why not elsewhere."""
+"""Verdicts: the node that a pod fits on, and the reasons why others do not fit."""
 
 import dataclasses
 
 from hansa.kube.language import quantity
 from hansa.scheduling import evaluation, pod_request
-from hansa.scheduling.plugins import Profile, Sieve
-from hansa.scheduling.verdict import Against, Refusal, Shortage
+from hansa.scheduling.plugins import NodeCheck, Profile
+from hansa.scheduling.verdict import Filtered, Insufficient, Refusal
 from scheduling_things import HOST, ZONE, a_node, a_pod, a_view, answer
 
 
@@ -13,11 +13,14 @@ def test_a_refusal_names_what_is_missing_the_largest_there_is_and_what_is_agains
     busy = a_pod("p", on="n7", cpu="1900m")
     gpu = [a_node(f"g{number}", taints=[{"key": "gpu"}]) for number in range(4)]
     view = a_view(a_node("n1", cpu="2"), a_node("n7"), busy, *gpu, cluster="r2")
-    said = evaluation.verdict(pod_request.of_pod(a_pod(cpu="3")), [view])
-    assert str(said) == "r2: no node with 3 CPU free; largest 2.1 on n7; 4 nodes tainted gpu"
-    shortage = Shortage("cpu", 3 * quantity.UNIT, 2100 * quantity.MILLI, "n7")
-    assert said.refusals == (Refusal("r2", (shortage, Against(4, "tainted gpu"))),)
-    assert said.best is None
+    result = evaluation.verdict(pod_request.of_pod(a_pod(cpu="3")), [view])
+    assert (
+        str(result)
+        == "r2: Insufficient cpu (requested 3, most free 2.1 on node n7); 4 node(s) had untolerated taint {gpu: }"
+    )
+    shortage = Insufficient("cpu", 3 * quantity.UNIT, 2100 * quantity.MILLI, "n7")
+    assert result.refusals == (Refusal("r2", (shortage, Filtered(4, "node(s) had untolerated taint {gpu: }"))),)
+    assert result.best is None
 
 
 def test_the_roomiest_node_of_the_roomiest_cluster_is_best():
@@ -26,9 +29,9 @@ def test_the_roomiest_node_of_the_roomiest_cluster_is_best():
         a_view(a_node("n1", cpu="8"), cluster="r2"),
         a_view(a_node("n1", cpu="8"), cluster="r3"),
     ]
-    said = evaluation.verdict(pod_request.of_pod(a_pod()), views)
-    assert [(fit.cluster, fit.node) for fit in said.fits] == [("r2", "n1"), ("r3", "n1"), ("r1", "n2")]
-    assert said.refusals == ()
+    result = evaluation.verdict(pod_request.of_pod(a_pod()), views)
+    assert [(fit.cluster, fit.node) for fit in result.fits] == [("r2", "n1"), ("r3", "n1"), ("r1", "n2")]
+    assert result.refusals == ()
     packed = evaluation.verdict(pod_request.of_pod(a_pod()), views, profile=evaluation.PACKING)
     assert (packed.best.cluster, packed.best.node) == ("r1", "n2")
 
@@ -36,42 +39,42 @@ def test_the_roomiest_node_of_the_roomiest_cluster_is_best():
 def test_exactly_what_is_free_fits_and_a_thousandth_more_does_not():
     view = a_view(a_node("n1"), a_pod("p", on="n1", cpu="2500m"))
     assert answer(a_pod(cpu="1500m"), view) == "r1/n1"
-    assert answer(a_pod(cpu="1501m"), view) == "r1: no node with 1.501 CPU free; largest 1.5 on n1"
+    assert answer(a_pod(cpu="1501m"), view) == "r1: Insufficient cpu (requested 1.501, most free 1.5 on node n1)"
 
 
 def test_a_node_without_a_pod_slot_is_full():
     full = a_view(a_node("n1", pods="1"), a_pod("p", on="n1", cpu="0"))
-    assert answer(a_pod(cpu="0"), full) == "r1: no node with a pod slot free; largest 0 on n1"
+    assert answer(a_pod(cpu="0"), full) == "r1: Too many pods"
 
 
-def test_resources_that_are_free_only_on_different_nodes_are_said_to_be_apart():
+def test_resources_that_are_free_only_on_different_nodes_fit_on_no_single_node():
     view = a_view(a_node("n1", memory="1Gi"), a_node("n2", cpu="1"))
     both = a_pod(requests={"cpu": "2", "memory": "2Gi"})
-    assert answer(both, view) == "r1: no node with 2 CPU and 2Gi memory and a pod slot free together"
+    assert answer(both, view) == "r1: no single node has cpu 2, memory 2Gi, pods 1 free"
 
 
-def test_a_resource_that_nobody_offers_is_said_so():
+def test_a_resource_that_no_node_offers_is_reported_as_insufficient():
     wanting = a_pod(requests={"example.com/gpu": "1"})
-    assert answer(wanting, a_view(a_node("n1"))) == "r1: no node with any example.com/gpu"
+    assert answer(wanting, a_view(a_node("n1"))) == "r1: Insufficient example.com/gpu (requested 1, most free 0)"
     assert answer(wanting, a_view(a_node("n1"), a_node("n2", **{"example.com/gpu": "1"}))) == "r1/n2"
 
 
 def test_clusters_without_nodes_or_closed_ones_say_so():
-    closed = dataclasses.replace(a_view(a_node("n1"), cluster="r2"), closed="is leaving the pool")
-    assert answer(a_pod(), a_view(), closed) == "r1: no nodes. r2: is leaving the pool"
+    closed = dataclasses.replace(a_view(a_node("n1"), cluster="r2"), closed="leaving the pool")
+    assert answer(a_pod(), a_view(), closed) == "r1: no nodes. r2: leaving the pool"
     assert answer(a_pod()) == "no clusters"
 
 
 def test_nodes_that_are_not_ready_or_cordoned_take_nothing():
     view = a_view(a_node("n1", ready=False), a_node("n2", cordoned=True))
-    assert answer(a_pod(), view) == "r1: 1 node cordoned; 1 node not ready"
+    assert answer(a_pod(), view) == "r1: 1 node(s) were not ready; 1 node(s) were unschedulable"
     tolerant = a_pod(tolerations=[{"key": "node.kubernetes.io/unschedulable", "operator": "Exists"}])
     assert answer(tolerant, view) == "r1/n2"
 
 
 def test_a_taint_that_is_tolerated_is_no_reason():
     view = a_view(a_node("n1", taints=[{"key": "team", "value": "a"}]))
-    assert answer(a_pod(), view) == "r1: 1 node tainted team=a"
+    assert answer(a_pod(), view) == "r1: 1 node(s) had untolerated taint {team: a}"
     assert answer(a_pod(tolerations=[{"key": "team", "value": "a"}]), view) == "r1/n1"
 
 
@@ -80,9 +83,8 @@ def test_node_selectors_work_on_labels_of_shapes_and_on_names_of_nodes():
     view = a_view(*nodes)
     assert answer(a_pod(nodeSelector={ZONE: "z1"}), view) == "r1/n1"
     assert answer(a_pod(nodeSelector={HOST: "n3"}), view) == "r1/n3"
-    assert (
-        answer(a_pod(nodeSelector={HOST: "n3", ZONE: "z0"}), view) == "r1: 4 nodes without the labels that it selects"
-    )
+    refused = answer(a_pod(nodeSelector={HOST: "n3", ZONE: "z0"}), view)
+    assert refused == "r1: 4 node(s) didn't match Pod's node affinity/selector"
     by_name = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n2"]}]}]
     assert answer(a_pod(affinity=required_nodes(by_name)), view) == "r1/n2"
     not_first = [{"matchExpressions": [{"key": HOST, "operator": "NotIn", "values": ["n0", "n1"]}]}]
@@ -107,16 +109,16 @@ def test_the_verdict_does_not_depend_on_the_order_in_which_things_came():
         *(a_node(f"n{number}", labels={ZONE: f"z{number % 3}"}) for number in range(9)),
         *(a_pod(f"p{number}", on=f"n{number}") for number in range(5)),
     ]
-    ask = pod_request.of_pod(a_pod())
-    assert evaluation.evaluate(ask, a_view(*things)) == evaluation.evaluate(ask, a_view(*reversed(things)))
+    request = pod_request.of_pod(a_pod())
+    assert evaluation.evaluate(request, a_view(*things)) == evaluation.evaluate(request, a_view(*reversed(things)))
 
 
 def test_a_filter_of_ones_own_joins_the_others():
     def only_odd(_ask, _view):
-        return Sieve(node=lambda node: "" if int(node.name[1:]) % 2 else "even")
+        return NodeCheck(node=lambda node: "" if int(node.name[1:]) % 2 else "node(s) were even")
 
     profile = Profile((*evaluation.SPREADING.filters, only_odd), evaluation.SPREADING.scores)
     view = a_view(*(a_node(f"n{number}") for number in range(3)))
     assert evaluation.evaluate(pod_request.of_pod(a_pod()), view, profile=profile).node == "n1"
     even = a_view(a_node("n0"), a_node("n2"))
-    assert str(evaluation.evaluate(pod_request.of_pod(a_pod()), even, profile=profile)) == "r1: 2 nodes even"
+    assert str(evaluation.evaluate(pod_request.of_pod(a_pod()), even, profile=profile)) == "r1: 2 node(s) were even"

@@ -1,4 +1,4 @@
-"""Judging and planning are pure: no I/O, no clock, no chance. Only `pooling` may do more."""
+"""Evaluation and planning are pure: no I/O, no clock, no randomness. Only `pooling` may do more."""
 
 import ast
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`hansa demo`: shows on real clusters what Hansa does, and leaves nothing behind."""
+"""`hansa demo`: runs demos on real clusters of this machine, and removes everything afterwards."""
 
 import argparse
 from typing import Any
@@ -8,13 +8,13 @@ from hansa.cli.demo import nodes, pool, stage, tenants
 SHOWS = {"nodes": nodes.show, "tenants": tenants.show, "pool": pool.show}
 DEMOS = """\
 demos:
-  nodes    pods of one cluster that run in two others, by virtual nodes
-  tenants  tenants with a control plane each, whose pods share a cluster
-  pool     a pool of super clusters: namespaces in slices, pods in one cluster each
+  nodes    pods of one cluster run in two others, through virtual nodes
+  tenants  two tenants, each with its own control plane, share a cluster
+  pool     a tenant's namespace is placed in a pool of super clusters, and its pods in one of them each
 """
 DESCRIPTION = """\
-Brings up real Kubernetes clusters on this machine, shows each command and what it says, and takes everything down
-again. Ctrl-C does that at any time.
+Starts real Kubernetes clusters on this machine, prints each command with its output, and removes everything at the
+end, or at Ctrl-C.
 """
 
 
@@ -22,13 +22,15 @@ def add_to(commands: Any) -> None:
     """Add the subcommand."""
     parser: argparse.ArgumentParser = commands.add_parser(
         "demo",
-        help="show on real clusters what Hansa does",
+        help="run demos on real clusters of this machine",
         description=DESCRIPTION,
         epilog=DEMOS,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("name", nargs="?", choices=SHOWS, metavar="DEMO", help="one of those below (default: all)")
-    parser.add_argument("--keep", action="store_true", help="leave everything running at the end, until Ctrl-C")
+    parser.add_argument("name", nargs="?", choices=SHOWS, metavar="DEMO", help="one of the demos below (default: all)")
+    parser.add_argument(
+        "--keep", action="store_true", help="keep everything running at the end, until Ctrl-C (default no)"
+    )
     parser.set_defaults(run=_run)
 
 

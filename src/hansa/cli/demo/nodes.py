@@ -1,4 +1,4 @@
-"""The demo of virtual nodes: lubeck has no node of its own, and its pods run in hamburg and bergen."""
+"""The demo of virtual nodes: lubeck has no nodes of its own, and its pods run in hamburg and bergen."""
 
 from hansa.cli.demo.stage import Stage
 
@@ -29,25 +29,25 @@ SERVER = """python3 -c 'import json, sys; print(json.load(sys.stdin)[0]["process
 
 
 async def show(stage: Stage) -> None:
-    """All of it."""
+    """Run the demo."""
     await _join(stage)
     await _run_pods(stage)
     await _lose(stage)
-    stage.say("The Deployment goes, and with it all that it had below")
+    stage.explain("Deleting the Deployment deletes its pods in the lower clusters")
     await stage.run("kubectl --context lubeck delete deployment hello")
     for name in LOWERS:
         await stage.run(f"kubectl --context {name} wait --for=delete pods --selector hansa.dev/upper --timeout 60s")
 
 
 async def _join(stage: Stage) -> None:
-    stage.say(
-        "Three real Kubernetes clusters as plain processes: lubeck has no node, hamburg and bergen have three each"
+    stage.explain(
+        "Three real Kubernetes clusters as plain processes: lubeck has no nodes, hamburg and bergen have three each"
     )
     await stage.run("hansa local up lubeck")
     await stage.run("hansa local up hamburg bergen --nodes 3")
     await stage.run("hansa local kubeconfig > kubeconfig")
     await stage.run("hansa local list")
-    stage.say("hamburg and bergen join lubeck as virtual nodes, with what they have free")
+    stage.explain("hamburg and bergen become virtual nodes of lubeck, with their free capacity as allocatable")
     await stage.write("league.yaml", LEAGUE)
     await stage.start("virtual-node", "hansa virtual-node --config league.yaml")
     await stage.until("kubectl --context lubeck get node hamburg bergen")
@@ -56,7 +56,9 @@ async def _join(stage: Stage) -> None:
 
 
 async def _run_pods(stage: Stage) -> None:
-    stage.say("A Deployment in lubeck: its ConfigMap goes along, its pods run below, their status comes back")
+    stage.explain(
+        "A Deployment in lubeck: its pods and their ConfigMap are synced to hamburg and bergen, and status back"
+    )
     await stage.run("kubectl --context lubeck create configmap greeting --from-literal text=moin")
     await stage.write("hello.yaml", HELLO)
     await stage.run("kubectl --context lubeck apply -f hello.yaml")
@@ -67,13 +69,13 @@ async def _run_pods(stage: Stage) -> None:
 
 
 async def _lose(stage: Stage) -> None:
-    stage.say("A pod is lost below: lubeck's ReplicaSet replaces it")
-    pod = await stage.ask("kubectl --context hamburg get pods -o jsonpath='{.items[0].metadata.name}'")
+    stage.explain("A lower pod is deleted: the upper pod is deleted, too, and lubeck's ReplicaSet replaces it")
+    pod = await stage.output("kubectl --context hamburg get pods -o jsonpath='{.items[0].metadata.name}'")
     await stage.run(f"kubectl --context hamburg delete pod {pod}")
     await stage.run(f"kubectl --context lubeck wait pod {pod} --for=delete --timeout 60s")
     ready = "--for=jsonpath='{.status.readyReplicas}'=6"
     await stage.run(f"kubectl --context lubeck wait deployment/hello {ready} --timeout 60s")
-    stage.say("An API server dies: its node says so, its pods stay, the next up repairs it")
+    stage.explain("An API server is killed: its virtual node becomes NotReady, its pods stay, and `up` restarts it")
     await stage.run(f"kill -9 $(hansa local list -o json | {SERVER})")
     await stage.run("kubectl --context lubeck wait node/bergen --for=condition=Ready=False --timeout 60s")
     await stage.run("kubectl --context lubeck get nodes")

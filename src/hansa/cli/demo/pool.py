@@ -1,4 +1,4 @@
-"""The demo of a super cluster pool: a meta cluster, super clusters r1 and r2, and a tenant whose pods are in both."""
+"""The demo of a super cluster pool: a meta cluster, super clusters r1 and r2, and a tenant with pods in both."""
 
 from hansa.cli.demo.stage import TENANTS, Stage
 
@@ -58,24 +58,24 @@ spec:
 
 
 async def show(stage: Stage) -> None:
-    """All of it."""
+    """Run the demo."""
     await _meta(stage)
     await _tenant(stage)
     for name in SUPERS:
         await _super(stage, name)
-    for name in SUPERS:
-        await stage.until(f"grep 'cluster={name} is=open' vc-scheduler.log")  # before, r1 alone would get all
+    for name in SUPERS:  # otherwise all slices would be placed in r1
+        await stage.until(f"grep 'cluster={name} state=open' vc-scheduler.log")
     await _quota(stage)
     await _pods(stage)
 
 
 async def _meta(stage: Stage) -> None:
-    stage.say("Three real Kubernetes clusters: meta has no node and runs no pod, r1 and r2 have one (simulated) each")
+    stage.explain("Three real Kubernetes clusters: meta without nodes, r1 and r2 with one simulated node each")
     await stage.run("hansa local up meta")
     await stage.run("hansa local up r1 r2 --nodes 1")
     await stage.run("hansa local kubeconfig > kubeconfig")
     await stage.run("hansa local kubeconfig meta > meta.kubeconfig")
-    stage.say("Step 1: the meta cluster gets a manager of tenants and the scheduler, which install what they need")
+    stage.explain("Step 1: vc-manager and vc-scheduler run for the meta cluster, and install their CRDs")
     await stage.start(
         "vc-manager", f"hansa vc-manager --kubeconfig meta.kubeconfig --state $PWD/{TENANTS} --provisioner process"
     )
@@ -85,7 +85,7 @@ async def _meta(stage: Stage) -> None:
 
 
 async def _tenant(stage: Stage) -> None:
-    stage.say("Step 2: a tenant, with a Kubernetes control plane of its own")
+    stage.explain("Step 2: a tenant with its own Kubernetes control plane")
     await stage.write("virtualcluster_1_nodeport.yaml", VIRTUAL_CLUSTER)
     await stage.run("kubectl vc create -f virtualcluster_1_nodeport.yaml -o vc-1.kubeconfig")
     await stage.run(f"{TENANT} get namespaces")
@@ -93,8 +93,9 @@ async def _tenant(stage: Stage) -> None:
 
 async def _super(stage: Stage, name: str) -> None:
     folder = f"cluster_{name}"
-    stage.say(
-        f"Step 3: {name} becomes a super cluster. Its syncer is a process here; vc-syncer.yaml would run it in meta"
+    stage.explain(
+        f"Step 3: {name} joins as a super cluster. Its vc-syncer runs as a process here; vc-syncer.yaml would run it in"
+        " the meta cluster"
     )
     await stage.run(f"hansa join {name}")
     await stage.run(f"ls {folder}")
@@ -109,22 +110,22 @@ async def _super(stage: Stage, name: str) -> None:
 
 
 async def _quota(stage: Stage) -> None:
-    stage.say("The tenant says how large a slice of namespace default is, and gives it a quota of two")
+    stage.explain("The tenant sets the slice size of namespace default, and a quota of two slices")
     await stage.run(
         f"{TENANT} annotate namespace default"
         """ 'scheduler.tenancy.x-k8s.io/slice={"cpu":"100m", "memory":"100Mi"}'"""
     )
     await stage.write("quota.yaml", QUOTA)
     await stage.run(f"{TENANT} apply -f quota.yaml")
-    stage.say("The scheduler lays it out over the pool, a slice in each super cluster")
+    stage.explain("vc-scheduler places one slice in each super cluster")
     await stage.until(
         f"{TENANT} get ns default -o yaml", shows=f"scheduler.tenancy.x-k8s.io/placements: '{PLACEMENTS}'"
     )
 
 
 async def _pods(stage: Stage) -> None:
-    stage.say(
-        "A Deployment whose pod fits one slice exactly: the scheduler gives the pod a super cluster, and it runs there"
+    stage.explain(
+        "A Deployment whose pod has the size of a slice: vc-scheduler assigns it to a super cluster, where it runs"
     )
     await stage.write("deployment.yaml", DEPLOYMENT)
     await stage.run(f"{TENANT} apply -f deployment.yaml")
@@ -132,11 +133,13 @@ async def _pods(stage: Stage) -> None:
     await stage.run(f"{TENANT} get pod -n default -l app=test-1 -o yaml | sed '/^  spec:/,$d'")
     for name in SUPERS:
         await stage.run(f"kubectl --context {name} get pod -A")
-    stage.say("With two replicas, the second pod goes to the other super cluster")
+    stage.explain("With two replicas, the second pod is assigned to the other super cluster")
     await stage.run(f"{TENANT} scale deployment test-1 --replicas 2")
     await stage.run(f"{TENANT} rollout status deployment test-1 --timeout 120s")
     for name in reversed(SUPERS):
         await stage.run(f"kubectl --context {name} get pod -A")
-    stage.say("The tenant has both pods, and a node for each, whose name begins with the super cluster's")
+    stage.explain(
+        "The tenant sees both pods, and a virtual node for each, whose name has the super cluster's id as prefix"
+    )
     await stage.run(f"{TENANT} get pods -o wide")
     await stage.run(f"{TENANT} get nodes")

@@ -1,6 +1,6 @@
-"""Where a demo is shown: a folder with clusters and programs of its own, of which nothing is left in the end.
+"""Runs the commands of a demo in a temporary folder with its own clusters and programs, and removes all of it.
 
-Each command is printed as a person would type it, and a shell runs just that.
+Each command is printed exactly as a shell runs it.
 """
 
 import asyncio
@@ -21,97 +21,97 @@ from hansa.runtime.errors import HansaError
 
 STATE, TENANTS = "state", "tenants"  # folders of local clusters, and of tenants' control planes
 CONFIG = "kubeconfig"
-ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-PATIENCE = 120.0  # seconds for what takes a moment; a machine that does much else is slow
-LOOK_AGAIN = 0.2  # seconds
-GRACE = 10.0  # seconds in which a program ends politely
-LAST_WORDS = 2000  # characters of a program's log
+END_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+WAIT_SECONDS = 120.0  # for a command to succeed; generous, for a busy machine
+POLL_SECONDS = 0.2
+GRACE_SECONDS = 10.0  # after SIGTERM
+LOG_TAIL = 2000  # characters of a program's log in an error message
 
 
 class DemoFailed(HansaError):
-    """Something did not go as it should."""
+    """A command of the demo failed."""
 
 
 @dataclass(slots=True)
 class Stage:
-    """One demo while it is shown. Commands run in its folder, with kubectl, `kubectl vc` and hansa on their path."""
+    """A running demo. Commands run in its folder, with kubectl, `kubectl vc` and hansa on the PATH."""
 
     folder: Path
     environment: dict[str, str]
     _programs: dict[str, asyncio.subprocess.Process] = field(default_factory=dict)
 
-    def say(self, sentence: str) -> None:
-        """Tell what comes."""
+    def explain(self, text: str) -> None:
+        """Print a comment about the next commands."""
         bold, plain = ("\033[1m", "\033[0m") if sys.stdout.isatty() else ("", "")
-        _print(f"\n{bold}# {sentence}{plain}")
+        _print(f"\n{bold}# {text}{plain}")
 
     async def run(self, command: str) -> None:
-        """Show a command and what it says."""
+        """Print a command and its output."""
         _print(f"$ {command}")
         running = await self._shell(command)
         if code := await _ended(running):
-            raise DemoFailed(f'"{command}" ended with {code}')
+            raise DemoFailed(f'"{command}" failed with exit code {code}')
 
     async def write(self, name: str, text: str) -> None:
-        """Make a file, and show it."""
+        """Write a file, and print it."""
         (self.folder / name).write_text(text)
         await self.run(f"cat {name}")
 
     async def start(self, name: str, command: str) -> None:
-        """Show a command that runs until the end of the demo; what it says goes into a file."""
+        """Print and start a command that runs until the end of the demo; its output goes to a log file."""
         _print(f"$ {command} &")
         with self._log(name).open("wb") as log:
             self._programs[name] = await self._shell(command, log.fileno())
 
     async def until(self, command: str, *, shows: str = "") -> str:
-        """Wait until a command succeeds and shows these words, then show it; what it said."""
-        said, deadline = "", asyncio.get_running_loop().time() + PATIENCE
+        """Repeat a command until it succeeds and its output contains `shows`, then print it and return the output."""
+        output, deadline = "", asyncio.get_running_loop().time() + WAIT_SECONDS
         while asyncio.get_running_loop().time() < deadline:
             self._check_programs()
-            code, said = await self._look(command)
-            if code == 0 and shows in said:
-                _print(f"$ {command}\n{said.rstrip()}")
-                return said
-            await asyncio.sleep(LOOK_AGAIN)
-        raise DemoFailed(f'"{command}" did not succeed within {PATIENCE:g} s, it says: {said.strip()}')
+            code, output = await self._capture(command)
+            if code == 0 and shows in output:
+                _print(f"$ {command}\n{output.rstrip()}")
+                return output
+            await asyncio.sleep(POLL_SECONDS)
+        raise DemoFailed(f'"{command}" did not succeed within {WAIT_SECONDS:g} s; its output: {output.strip()}')
 
-    async def ask(self, command: str) -> str:
-        """What a command says, for the next one."""
-        code, said = await self._look(command)
+    async def output(self, command: str) -> str:
+        """The output of a command that is not printed."""
+        code, output = await self._capture(command)
         if code:
-            raise DemoFailed(f'"{command}" ended with {code}, it says: {said.strip()}')
-        return said.strip()
+            raise DemoFailed(f'"{command}" failed with exit code {code}; its output: {output.strip()}')
+        return output.strip()
 
     async def keep(self) -> None:
-        """Let people look around until they have seen enough."""
-        self.say("Everything runs until you press Ctrl-C. In another terminal:")
+        """Print how to use the clusters from another terminal, and wait for a signal."""
+        self.explain("Everything runs until you press Ctrl-C. In another terminal:")
         for name in ("PATH", "KUBECONFIG", "HANSA_STATE"):
             _print(f"export {name}={self.environment[name]}")
         _print(f"cd {self.folder}")
-        enough = asyncio.Event()
-        for number in ENDINGS:
-            asyncio.get_running_loop().add_signal_handler(number, enough.set)
-        await enough.wait()
+        ended = asyncio.Event()
+        for number in END_SIGNALS:
+            asyncio.get_running_loop().add_signal_handler(number, ended.set)
+        await ended.wait()
 
     async def clear(self) -> None:
-        """End everything and remove it, in whatever state it is."""
-        for number in ENDINGS:
-            asyncio.get_running_loop().add_signal_handler(number, lambda: None)  # it ends already
-        self.say("Everything goes, without a trace")
+        """Stop all programs and clusters, and remove the folder, in any state of the demo."""
+        for number in END_SIGNALS:
+            asyncio.get_running_loop().add_signal_handler(number, lambda: None)  # a second signal must not interrupt it
+        self.explain("Stopping and removing everything")
         await asyncio.gather(*(_stop(program) for program in self._programs.values()))
         await asyncio.gather(*(one.stop() for one in process.running(self.folder / TENANTS).values()))
         fleet = Fleet(State(self.folder / STATE))
         await fleet.down(fleet.names())
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    async def _look(self, command: str) -> tuple[int, str]:
-        with tempfile.TemporaryFile(dir=self.folder) as said:
-            code = await _ended(await self._shell(command, said.fileno()))
-            said.seek(0)
-            return code, said.read().decode(errors="replace")
+    async def _capture(self, command: str) -> tuple[int, str]:
+        with tempfile.TemporaryFile(dir=self.folder) as output:
+            code = await _ended(await self._shell(command, output.fileno()))
+            output.seek(0)
+            return code, output.read().decode(errors="replace")
 
     async def _shell(self, command: str, out: int | None = None) -> asyncio.subprocess.Process:
-        # A session of its own: Ctrl-C is for us, and we end what runs.
+        # In a new session, so that Ctrl-C signals only this program, which stops the command.
         return await asyncio.create_subprocess_exec(
             "bash",
             *("-c", command),
@@ -126,8 +126,8 @@ class Stage:
     def _check_programs(self) -> None:
         for name, program in self._programs.items():
             if program.returncode is not None:
-                words = self._log(name).read_text(errors="replace")[-LAST_WORDS:]
-                raise DemoFailed(f"{name} ended with {program.returncode}, its last words: {words}")
+                tail = self._log(name).read_text(errors="replace")[-LOG_TAIL:]
+                raise DemoFailed(f"{name} failed with exit code {program.returncode}; the end of its log: {tail}")
 
     def _log(self, name: str) -> Path:
         return self.folder / f"{name}.log"
@@ -135,24 +135,24 @@ class Stage:
 
 @contextlib.asynccontextmanager
 async def opened() -> AsyncIterator[Stage]:
-    """A stage for as long as the block lasts."""
+    """A stage, which is cleared at the end of the block."""
     kubectl = (await binaries.ensure(["kubectl"], progress=binaries.Renderer(sys.stderr)))["kubectl"]
     folder = Path(tempfile.mkdtemp(prefix="hansa-demo-"))
     programs = (sysconfig.get_path("scripts"), str(kubectl.parent), os.environ.get("PATH", os.defpath))
-    given = {
+    variables = {
         "PATH": os.pathsep.join(programs),
         "KUBECONFIG": str(folder / CONFIG),
         "HANSA_STATE": str(folder / STATE),
     }
-    stage = Stage(folder, {**os.environ, **given})
+    stage = Stage(folder, {**os.environ, **variables})
     loop, interrupt = asyncio.get_running_loop(), signal.getsignal(signal.SIGINT)
-    for number in ENDINGS[1:]:
+    for number in END_SIGNALS[1:]:
         loop.add_signal_handler(number, signal.raise_signal, signal.SIGINT)
     try:
         yield stage
     finally:
         await stage.clear()
-        for number in ENDINGS:
+        for number in END_SIGNALS:
             loop.remove_signal_handler(number)
         signal.signal(signal.SIGINT, interrupt)
 
@@ -166,14 +166,14 @@ async def _ended(running: asyncio.subprocess.Process) -> int:
 
 
 async def _stop(running: asyncio.subprocess.Process) -> None:
-    """End a command and all that it started, politely if it does so in time."""
+    """Stop a command and its children: SIGTERM, and SIGKILL after GRACE_SECONDS."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(running.pid, number)
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(running.wait(), GRACE)
+            await asyncio.wait_for(running.wait(), GRACE_SECONDS)
             return
 
 
 def _print(text: str) -> None:
-    print(text, flush=True)  # commands write to the same place
+    print(text, flush=True)  # commands write to the same file descriptor

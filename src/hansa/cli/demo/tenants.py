@@ -1,4 +1,4 @@
-"""The demo of tenants: each has a control plane of its own, and their pods share the super cluster bergen."""
+"""The demo of tenants: each has its own control plane, and their pods share the super cluster bergen."""
 
 from hansa.cli.demo.nodes import HELLO
 from hansa.cli.demo.stage import TENANTS, Stage
@@ -14,19 +14,22 @@ REASON = """'{.status.conditions[?(@.type=="PodScheduled")].reason}'"""
 
 
 async def show(stage: Stage) -> None:
-    """All of it."""
+    """Run the demo."""
     await _begin(stage)
     await _same_things(stage)
     await _guard(stage)
-    stage.say("A tenant goes, with its control plane and all that it had in the super cluster; the other one stays")
+    stage.explain(
+        "Deleting a tenant deletes its control plane and its objects in the super cluster; the other one stays"
+    )
     await stage.run("kubectl vc delete vc-sample-1")
     await stage.run("kubectl get namespaces")
     await stage.run("kubectl --kubeconfig vc-sample-2.kubeconfig get pods")
 
 
 async def _begin(stage: Stage) -> None:
-    stage.say(
-        "A real Kubernetes cluster, whose nodes tenants share. A manager makes control planes, a syncer carries pods"
+    stage.explain(
+        "A real Kubernetes cluster whose nodes are shared by tenants: vc-manager runs their control planes, vc-syncer"
+        " syncs their pods"
     )
     await stage.run("hansa local up bergen --nodes 3")
     await stage.run("hansa local kubeconfig > kubeconfig")
@@ -40,7 +43,7 @@ async def _begin(stage: Stage) -> None:
 
 
 async def _same_things(stage: Stage) -> None:
-    stage.say("Both tenants make the same things; each has a cluster of its own, and none sees the other")
+    stage.explain("Both tenants create the same objects; each sees only its own cluster")
     await stage.write("hello.yaml", HELLO)
     for name in NAMES:
         tenant = f"kubectl --kubeconfig {name}.kubeconfig"
@@ -52,7 +55,7 @@ async def _same_things(stage: Stage) -> None:
 
 
 async def _guard(stage: Stage) -> None:
-    stage.say("A pod that would reach beyond its tenant is refused, and an event says why")
+    stage.explain("A pod that would break tenant isolation is refused, with an event")
     tenant = "kubectl --kubeconfig vc-sample-1.kubeconfig"
     spec = '{"spec": {"hostNetwork": true}}'
     await stage.run(f"{tenant} run greedy --image example.com/greedy:1 --overrides '{spec}'")

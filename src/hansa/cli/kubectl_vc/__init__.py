@@ -1,1 +1,1 @@
-"""`kubectl vc`: tenants' control planes for people. kubectl runs `kubectl-vc` when it is on the PATH."""
+"""`kubectl vc`: commands for tenants' control planes. kubectl runs `kubectl-vc` as a plugin if it is on the PATH."""

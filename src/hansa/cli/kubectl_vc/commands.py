@@ -1,4 +1,4 @@
-"""What `kubectl vc` does with VirtualClusters, for one client and one namespace. Reading flags is left to others."""
+"""The commands of `kubectl vc` for VirtualClusters. Parsing flags is left to `main`."""
 
 import asyncio
 import contextlib
@@ -27,40 +27,40 @@ SERVICE_TYPES = ("NodePort", "LoadBalancer", "ClusterIP")
 
 @dataclass(frozen=True, slots=True)
 class Commands:
-    """The commands; `deadline` is how many seconds each may wait. Progress goes to standard error."""
+    """The commands; `deadline` is the time limit of waits in seconds. Progress is printed to standard error."""
 
     client: Client
     deadline: float
 
     async def create(self, wanted: Object, output: Path) -> None:
-        """Create a VirtualCluster, or find it as it should be, wait for it, and write its kubeconfig."""
+        """Create a VirtualCluster unless it exists, wait until it runs, and write its kubeconfig."""
         if not os.access(output.parent, os.W_OK):
-            raise HansaError(f"the kubeconfig cannot be written to {output}: {output.parent} is no folder for us")
+            raise HansaError(f"cannot write the kubeconfig to {output}: {output.parent} is not a writable folder")
         await self._check_version(wanted)
         try:
             await self.client.create(api.VIRTUAL_CLUSTERS, wanted)
-            tell(f"VirtualCluster {wanted.key} was created")
+            report(f"VirtualCluster {wanted.key} created")
         except errors.AlreadyExists:
             await self._check_same(wanted)
-            tell(f"VirtualCluster {wanted.key} is there already")
+            report(f"VirtualCluster {wanted.key} exists already")
         try:
             vc = await self._waiter(wanted.key).running()
         except asyncio.CancelledError:
-            tell(f"VirtualCluster {wanted.key} is still being made; the same command again goes on waiting")
+            report(f"VirtualCluster {wanted.key} is still being created; run the same command again to wait for it")
             raise
-        tell(f"VirtualCluster {wanted.key} is running")
+        report(f"VirtualCluster {wanted.key} is running")
         await self._write(vc, output)
 
     async def kubeconfig(self, key: NamespacedName, output: Path | None) -> None:
         """Print a tenant's kubeconfig, or write it to a file."""
-        vc = await self._serving(key)
+        vc = await self._get_running(key)
         if output is None:
             print(_dump(await self._config(vc)), end="")
         else:
             await self._write(vc, output)
 
     async def list(self, namespace: str) -> list[api.VirtualCluster]:
-        """The VirtualClusters of a namespace, or all."""
+        """The VirtualClusters of a namespace, or of all namespaces."""
         pages = self.client.pages(api.VIRTUAL_CLUSTERS, namespace=namespace)
         return [api.virtual_cluster(obj) async for page in pages for obj in page.items]
 
@@ -69,46 +69,46 @@ class Commands:
         return api.virtual_cluster(await self.client.get(api.VIRTUAL_CLUSTERS, key.name, namespace=key.namespace))
 
     async def execute(self, key: NamespacedName, command: Sequence[str], *, folder: Path) -> int:
-        """Run a command, or a shell, whose KUBECONFIG is a tenant's. The file is gone when it ends."""
-        vc = await self._serving(key)
+        """Run a command, or a shell, with a tenant's KUBECONFIG. The file is removed when it ends."""
+        vc = await self._get_running(key)
         with _temporary(_dump(await self._config(vc)), folder=folder, key=vc.root) as path:
             env = {**os.environ, "KUBECONFIG": str(path), "PS1": f"[{key}] \\w \\$ "}
             return await _run(command or [os.environ.get("SHELL") or "/bin/sh"], env)
 
     async def delete(self, key: NamespacedName, *, waits: bool) -> None:
-        """Delete a VirtualCluster and wait until nothing is left of it."""
+        """Delete a VirtualCluster, and wait until its control plane is removed."""
         vc = await self.get(key)
         await self.client.delete(api.VIRTUAL_CLUSTERS, key.name, namespace=key.namespace, uid=vc.uid)
         if waits:
-            await self._waiter(key).gone(vc.uid)
-        tell(f"VirtualCluster {key} {'is gone' if waits else 'is being deleted'}")
+            await self._waiter(key).deleted(vc.uid)
+        report(f"VirtualCluster {key} {'deleted' if waits else 'is being deleted'}")
 
     async def upgrade(self, key: NamespacedName, version: str) -> None:
-        """Bring a control plane to another ClusterVersion, or to what its own one says now."""
+        """Upgrade a control plane to another ClusterVersion, or to the current state of its own one."""
         patch: dict[str, Any] = {"metadata": {"labels": {keys.READY_FOR_UPGRADE: "true"}}}
         if version:
             await self._version(version)
             patch["spec"] = {"clusterVersionName": version}
         await self.client.patch(api.VIRTUAL_CLUSTERS, key.name, patch, namespace=key.namespace)
         vc = await self._waiter(key).running()
-        tell(f"VirtualCluster {key} runs {vc.spec.cluster_version_name}")
+        report(f"VirtualCluster {key} runs ClusterVersion {vc.spec.cluster_version_name}")
 
     async def _write(self, vc: api.VirtualCluster, output: Path) -> None:
         config = await self._config(vc)
         _write(output, _dump(config))
-        tell(f"{output} leads to {kubeconfig.server_of(config)}")
+        report(f"{output} written, for server {kubeconfig.server_of(config)}")
 
     async def _config(self, vc: api.VirtualCluster) -> dict[str, Any]:
         return await kubeconfig.kubeconfig(self.client, vc, deadline=self.deadline)
 
-    async def _serving(self, key: NamespacedName) -> api.VirtualCluster:
+    async def _get_running(self, key: NamespacedName) -> api.VirtualCluster:
         vc = await self.get(key)
         if not vc.is_running:
-            raise HansaError(f"VirtualCluster {key} is not running: {waiting.trouble(vc)}")
+            raise HansaError(f"VirtualCluster {key} is not running: {waiting.pending_reason(vc)}")
         return vc
 
     async def _check_version(self, wanted: Object) -> None:
-        """Refuse before anything is made what could never be reached."""
+        """Refuse an API server's Service that no client can reach, before anything is created."""
         if credentials.secret_of(wanted) != credentials.SECRET:
             return  # the user's own cluster
         version = await self._version(api.virtual_cluster(wanted).spec.cluster_version_name)
@@ -116,45 +116,45 @@ class Commands:
         kind = service.get("spec", {}).get("type", "ClusterIP")
         if kind not in SERVICE_TYPES:
             raise HansaError(
-                f"the API server's Service in ClusterVersion {version.name} has the type {kind};"
-                f" it must be one of {', '.join(SERVICE_TYPES)}"
+                f"spec.apiServer.service of ClusterVersion {version.name} has type {kind};"
+                f" supported: {', '.join(SERVICE_TYPES)}"
             )
 
     async def _version(self, name: str) -> api.ClusterVersion:
         if not name:
-            raise HansaError("the VirtualCluster has no spec.clusterVersionName")
+            raise HansaError("spec.clusterVersionName of the VirtualCluster is empty; set it to a ClusterVersion")
         try:
             return api.cluster_version(await self.client.get(api.CLUSTER_VERSIONS, name))
         except errors.NotFound:
             page = await self.client.list(api.CLUSTER_VERSIONS)
             known = ", ".join(sorted(obj.name for obj in page.items)) or "none"
-            raise HansaError(f'there is no ClusterVersion "{name}" (there are: {known})') from None
+            raise HansaError(f'ClusterVersion "{name}" not found; existing: {known}') from None
 
     async def _check_same(self, wanted: Object) -> None:
-        """Refuse to touch a VirtualCluster of that name which is another one; the server adds its defaults to both."""
+        """Refuse an existing VirtualCluster with another spec; a dry run adds the server's defaults to the new one."""
         found = await self.client.get(api.VIRTUAL_CLUSTERS, wanted.name, namespace=wanted.namespace)
-        if found.is_leaving:
+        if found.is_deleting:
             raise HansaError(
-                f"VirtualCluster {wanted.key} is being deleted; wait until `kubectl vc list` shows it no more"
+                f"VirtualCluster {wanted.key} is being deleted; wait until it is removed from `kubectl vc list`"
             )
         changed = found.with_fields(spec=wanted.spec)
         try:
-            asked = await self.client.update(api.VIRTUAL_CLUSTERS, changed, dry_run=True)
+            defaulted = await self.client.update(api.VIRTUAL_CLUSTERS, changed, dry_run=True)
         except errors.Invalid:
-            asked = changed  # what may not change does differ
-        if differing := sorted(_differing(found.spec, asked.spec)):
+            defaulted = changed  # an immutable field differs
+        if differing := sorted(_differing(found.spec, defaulted.spec)):
             raise HansaError(
-                f"VirtualCluster {wanted.key} is there already with another {', '.join(differing)};"
+                f"VirtualCluster {wanted.key} exists already with another {', '.join(differing)};"
                 " choose another name, or change it with `kubectl vc upgrade` or `kubectl edit vc`"
             )
 
     def _waiter(self, key: NamespacedName) -> waiting.Waiter:
-        return waiting.Waiter(self.client, key, deadline=self.deadline, tell=tell)
+        return waiting.Waiter(self.client, key, deadline=self.deadline, report=report)
 
 
-def tell(sentence: str) -> None:
-    """Say something about the progress."""
-    print(sentence, file=sys.stderr, flush=True)
+def report(line: str) -> None:
+    """Print progress to standard error."""
+    print(line, file=sys.stderr, flush=True)
 
 
 def _differing(one: dict[str, Any], other: dict[str, Any]) -> set[str]:
@@ -166,7 +166,7 @@ def _dump(config: dict[str, Any]) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    """Replace a file in one step: nobody else may read it, and nobody ever sees half of it."""
+    """Replace a file atomically, with mode 0600."""
     try:
         with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}.", delete=False) as draft:
             try:
@@ -184,7 +184,7 @@ def _write(path: Path, text: str) -> None:
 def _temporary(text: str, *, folder: Path, key: str) -> Iterator[Path]:
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        # Made with mode 0600, and apart from that of another shell for the same tenant.
+        # It has mode 0600, and a name that differs from that of another shell for the same tenant.
         file = tempfile.NamedTemporaryFile("w", dir=folder, prefix=f"{key}.", suffix=".kubeconfig")  # noqa: SIM115
     except OSError as error:
         raise HansaError(f"cannot write a kubeconfig to {folder}: {error.strerror}") from None
@@ -195,7 +195,7 @@ def _temporary(text: str, *, folder: Path, key: str) -> Iterator[Path]:
 
 
 async def _run(command: Sequence[str], env: dict[str, str]) -> int:
-    """Run a program in the foreground. Ctrl-C is its matter: it and we are in one group."""
+    """Run a program in the foreground. Ctrl-C is left to it: both are in one process group."""
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGINT, lambda: None)
     try:

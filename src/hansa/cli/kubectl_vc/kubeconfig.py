@@ -1,6 +1,6 @@
-"""How a person reaches a tenant's API server: by the kubeconfig of its root namespace, at its Service's address.
+"""The kubeconfig of a tenant for use outside of the super cluster, with the external address of its API server.
 
-Its certificate is always verified: where the address is none of the certificate's, the kubeconfig names one that is.
+`kubectl vc` writes it. The server's certificate is always verified, by `tls-server-name` if it lacks the address.
 """
 
 import asyncio
@@ -20,23 +20,23 @@ from hansa.tenancy import api
 from hansa.tenancy.syncing import credentials
 
 SERVICE = "apiserver-svc"
-SERVER_NAME = "kubernetes"  # every tenant's API server has a certificate for it
+SERVER_NAME = "kubernetes"  # a SAN of every tenant's API server
 
 
 async def kubeconfig(client: Client, vc: api.VirtualCluster, *, deadline: float) -> dict[str, Any]:
     """The administrator's kubeconfig of a tenant, for use outside of the super cluster."""
-    config = await _written(client, vc)
+    config = await _original(client, vc)
     if credentials.secret_of(vc.object) != credentials.SECRET:
         return config  # the user's own cluster
     try:
         service = await client.get(resources.SERVICES, SERVICE, namespace=vc.root)
     except errors.NotFound:
-        return config  # local processes: the address is the right one
-    return moved(config, await _address(client, service, deadline=deadline))
+        return config  # a control plane of processes: its address is external already
+    return with_server(config, await _address(client, service, deadline=deadline))
 
 
-def moved(config: dict[str, Any], server: str) -> dict[str, Any]:
-    """The kubeconfig with another address of the same server."""
+def with_server(config: dict[str, Any], server: str) -> dict[str, Any]:
+    """The kubeconfig with another URL of the same server."""
     result = copy.deepcopy(config)
     for entry in result["clusters"]:
         entry["cluster"] |= {"server": server, "tls-server-name": SERVER_NAME}
@@ -44,37 +44,37 @@ def moved(config: dict[str, Any], server: str) -> dict[str, Any]:
 
 
 def server_of(config: dict[str, Any]) -> str:
-    """The address in a tenant's kubeconfig."""
+    """The server URL in a tenant's kubeconfig."""
     return str(config["clusters"][0]["cluster"]["server"])
 
 
 def node_address(nodes: list[Object]) -> str:
-    """The InternalIP of the first node, by name, that is Ready."""
+    """The InternalIP of the first Ready node by name."""
     for node in sorted(nodes, key=lambda one: one.name):
         status = node.status
         is_ready = any(c["type"] == "Ready" and c["status"] == "True" for c in status.get("conditions", ()))
         addresses = [a["address"] for a in status.get("addresses", ()) if a["type"] == "InternalIP"]
         if is_ready and addresses:
             return str(addresses[0])
-    raise HansaError("the API server has a NodePort, but no node of the super cluster is Ready and has an InternalIP")
+    raise HansaError("no node of the super cluster is Ready with an InternalIP, which the API server's NodePort needs")
 
 
 def ingress_address(service: Object) -> str:
-    """The address that a load balancer gave a Service; empty if there is none yet."""
+    """The load balancer's address in the status of a Service; empty if it is not set yet."""
     ingress = (service.status.get("loadBalancer") or {}).get("ingress") or [{}]
     return str(ingress[0].get("ip") or ingress[0].get("hostname") or "")
 
 
-async def _written(client: Client, vc: api.VirtualCluster) -> dict[str, Any]:
+async def _original(client: Client, vc: api.VirtualCluster) -> dict[str, Any]:
     name = credentials.secret_of(vc.object)
     secret = None
     with contextlib.suppress(errors.NotFound):
         secret = await client.get(resources.SECRETS, name, namespace=vc.root) if name else None
-    given = credentials.given(vc.object, secret)
-    if given is None:
-        raise HansaError(f"VirtualCluster {vc.key} has no kubeconfig yet: secret {vc.root}/{name} does not hold one")
-    given.login()  # what nobody can use is told here
-    config: dict[str, Any] = yaml.safe_load(base64.b64decode(given.encoded))
+    found = credentials.find(vc.object, secret)
+    if found is None:
+        raise HansaError(f"VirtualCluster {vc.key} has no kubeconfig yet: not found in Secret {vc.root}/{name}")
+    found.login()  # raises an error if it is invalid
+    config: dict[str, Any] = yaml.safe_load(base64.b64decode(found.encoded))
     return config
 
 
@@ -86,14 +86,14 @@ async def _address(client: Client, service: Object, *, deadline: float) -> str:
             nodes = [node async for page in client.pages(resources.NODES) for node in page.items]
             return _url(node_address(nodes), port["nodePort"])
         case "LoadBalancer":
-            return _url(await _balanced(client, service, deadline=deadline), port["port"])
+            return _url(await _load_balancer(client, service, deadline=deadline), port["port"])
         case "ClusterIP" if spec.get("clusterIP") not in (None, "", "None"):
             return _url(spec["clusterIP"], port["port"])
         case other:
-            raise HansaError(f"Service {service.key} of the API server has the type {other} and no address of its own")
+            raise HansaError(f"Service {service.key} of the API server has type {other} and no clusterIP")
 
 
-async def _balanced(client: Client, service: Object, *, deadline: float) -> str:
+async def _load_balancer(client: Client, service: Object, *, deadline: float) -> str:
     fields = f"metadata.name={service.name}"
     changes = watching.watch(client, resources.SERVICES, namespace=service.namespace, fields=fields)
     try:
@@ -106,7 +106,7 @@ async def _balanced(client: Client, service: Object, *, deadline: float) -> str:
                         raise error
     except TimeoutError:
         pass
-    raise HansaError(f"no load balancer gave Service {service.key} an address in {deadline:g} s")
+    raise HansaError(f"Service {service.key} has no load balancer address after {deadline:g} s")
 
 
 def _url(host: str, port: int) -> str:

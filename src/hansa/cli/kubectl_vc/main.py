@@ -1,4 +1,4 @@
-"""The flags of `kubectl-vc`, as kubectl's own look, and what each command is called with."""
+"""The command line of `kubectl vc`: parses flags as kubectl does, and calls `commands`."""
 
 import argparse
 import re
@@ -14,7 +14,7 @@ from hansa.cli.kubectl_vc import manifest, printing
 from hansa.cli.kubectl_vc.commands import Commands
 from hansa.kube import errors
 from hansa.kube.client import Client
-from hansa.kube.credentials.source import Source
+from hansa.kube.credentials.source import CredentialSource
 from hansa.kube.objects import NamespacedName
 from hansa.runtime.errors import HansaError
 
@@ -40,7 +40,7 @@ def parser() -> argparse.ArgumentParser:
     """The whole command line."""
     top = argparse.ArgumentParser(
         prog="kubectl vc",
-        description="Makes and shows tenants' control planes (VirtualClusters).",
+        description="Creates, lists, upgrades and deletes tenants' control planes (VirtualClusters).",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -50,26 +50,41 @@ def parser() -> argparse.ArgumentParser:
     _add_connection(top)
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
     create = _add(commands, "create", _create, "create a VirtualCluster, wait for it, and write its kubeconfig")
-    create.add_argument("-f", "--filename", required=True, metavar="FILE|URL|-", help="with a VirtualCluster")
-    create.add_argument("-o", "--output", required=True, type=Path, metavar="PATH", help="of the kubeconfig to write")
-    listing = _add(commands, "list", _list, "the VirtualClusters and how they are")
-    listing.add_argument("-A", "--all-namespaces", action="store_true", help="in all namespaces")
-    _add_name(_add(commands, "get", _get, "all about a VirtualCluster"))
+    create.add_argument("-f", "--filename", required=True, metavar="FILE|URL|-", help="manifest of the VirtualCluster")
+    create.add_argument("-o", "--output", required=True, type=Path, metavar="PATH", help="kubeconfig file to write")
+    listing = _add(commands, "list", _list, "list VirtualClusters with phase, version and age")
+    listing.add_argument(
+        "-A", "--all-namespaces", action="store_true", help="list those of all namespaces (default: of one)"
+    )
+    _add_name(_add(commands, "get", _get, "show the status and conditions of a VirtualCluster"))
     config = _add(commands, "kubeconfig", _kubeconfig, "print the kubeconfig of a VirtualCluster")
     _add_name(config)
-    config.add_argument("-o", "--output", type=Path, metavar="PATH", help="write it to a file instead")
-    execute = _add(commands, "exec", _exec, "run a shell, or a command, in which kubectl is for a VirtualCluster")
-    _add_name(execute)
-    execute.add_argument("command", nargs="*", metavar="-- COMMAND", help="instead of $SHELL")
-    execute.add_argument(
-        "--kubeconfig-file-dir", type=Path, default=SHELLS, metavar="FOLDER", help="for its kubeconfig (%(default)s)"
+    config.add_argument(
+        "-o", "--output", type=Path, metavar="PATH", help="kubeconfig file to write (default: standard output)"
     )
-    delete = _add(commands, "delete", _delete, "delete a VirtualCluster and all that belongs to it")
+    execute = _add(commands, "exec", _exec, "run a shell or a command with the KUBECONFIG of a VirtualCluster")
+    _add_name(execute)
+    execute.add_argument("command", nargs="*", metavar="-- COMMAND", help="command to run (default $SHELL)")
+    execute.add_argument(
+        "--kubeconfig-file-dir",
+        type=Path,
+        default=SHELLS,
+        metavar="FOLDER",
+        help="folder of the temporary kubeconfig (default %(default)s)",
+    )
+    delete = _add(commands, "delete", _delete, "delete a VirtualCluster and its control plane")
     _add_name(delete)
-    delete.add_argument("--wait", action=argparse.BooleanOptionalAction, default=True, help="until it is gone")
-    upgrade = _add(commands, "upgrade", _upgrade, "bring a VirtualCluster to what a ClusterVersion says now")
+    delete.add_argument(
+        "--wait", action=argparse.BooleanOptionalAction, default=True, help="wait until it is deleted (default yes)"
+    )
+    upgrade = _add(commands, "upgrade", _upgrade, "upgrade a VirtualCluster to the current state of a ClusterVersion")
     _add_name(upgrade)
-    upgrade.add_argument("--cluster-version", default="", metavar="NAME", help="another one (default: the one it has)")
+    upgrade.add_argument(
+        "--cluster-version",
+        default="",
+        metavar="NAME",
+        help="ClusterVersion to use from now on (default: keep its own)",
+    )
     return top
 
 
@@ -77,12 +92,12 @@ def duration(text: str) -> float:
     """Seconds, from kubectl's form: 90s, 5m, 1h30m, or a plain number of seconds."""
     parts = re.findall(r"(\d+(?:\.\d+)?)([smh]?)", text)
     if not text or "".join(number + unit for number, unit in parts) != text:
-        raise argparse.ArgumentTypeError(f'"{text}" is no duration such as 90s or 5m')
+        raise argparse.ArgumentTypeError(f'"{text}" is not a duration such as 90s or 5m')
     return sum(float(number) * UNITS[unit] for number, unit in parts)
 
 
 def place(name: str, namespace: str) -> NamespacedName:
-    """Where [NAMESPACE/]NAME is."""
+    """Parse [NAMESPACE/]NAME."""
     before, slash, after = name.rpartition("/")
     return NamespacedName(before if slash else namespace, after)
 
@@ -97,26 +112,40 @@ def _add(commands: Any, name: str, run: Run, description: str) -> argparse.Argum
         type=duration,
         default=duration(DEFAULT_TIMEOUT),
         metavar="TIME",
-        help=f"for what is waited for (default {DEFAULT_TIMEOUT})",
+        help=f"time limit of waits (default {DEFAULT_TIMEOUT})",
     )
     command.set_defaults(run=lambda arguments: _connected(run, arguments))
     return command
 
 
 def _add_connection(command: argparse.ArgumentParser) -> None:
-    """Flags that stand before or after the command."""
-    kept = argparse.SUPPRESS  # a default here would undo what stands before the command
-    command.add_argument("--kubeconfig", type=Path, default=kept, metavar="FILE", help="of the meta cluster")
-    command.add_argument("--context", default=kept, metavar="NAME", help="of the kubeconfig")
-    command.add_argument("-n", "--namespace", default=kept, metavar="NAME", help="(default: the context's)")
+    """Add the flags that are allowed before and after the command."""
+    kept = argparse.SUPPRESS  # a default of the subcommand would override a flag before the command
+    command.add_argument(
+        "--kubeconfig",
+        type=Path,
+        default=kept,
+        metavar="FILE",
+        help="kubeconfig of the meta cluster (default: as kubectl)",
+    )
+    command.add_argument(
+        "--context", default=kept, metavar="NAME", help="context of the kubeconfig (default: the current context)"
+    )
+    command.add_argument(
+        "-n",
+        "--namespace",
+        default=kept,
+        metavar="NAME",
+        help="namespace of VirtualClusters (default: that of the context)",
+    )
 
 
 def _add_name(command: argparse.ArgumentParser) -> None:
-    command.add_argument("name", metavar="[NAMESPACE/]NAME")
+    command.add_argument("name", metavar="[NAMESPACE/]NAME", help="name of the VirtualCluster")
 
 
 async def _connected(run: Run, arguments: argparse.Namespace) -> int:
-    access = await Source(arguments.kubeconfig, arguments.context).find()
+    access = await CredentialSource(arguments.kubeconfig, arguments.context).find()
     namespace = arguments.namespace or (await access.access()).login.namespace
     async with Client(access, user_agent=f"kubectl-vc/{hansa.__version__}") as client:
         try:
@@ -125,21 +154,24 @@ async def _connected(run: Run, arguments: argparse.Namespace) -> int:
             if error.reason:
                 raise
             raise HansaError(
-                "this cluster knows no VirtualClusters: start `hansa vc-manager` for it, or choose another --context"
+                "this cluster does not serve VirtualClusters: run `hansa vc-manager` for it, or use another --context"
             ) from None
 
 
 async def _create(commands: Commands, arguments: argparse.Namespace, namespace: str) -> int:
     wanted = await manifest.read(arguments.filename)
     if arguments.namespace and wanted.namespace not in ("", arguments.namespace):
-        raise HansaError(f"{arguments.filename} is for namespace {wanted.namespace}, not for {arguments.namespace}")
+        raise HansaError(
+            f"{arguments.filename} has namespace {wanted.namespace}, but --namespace is {arguments.namespace};"
+            " use the same namespace"
+        )
     await commands.create(wanted.with_metadata(namespace=wanted.namespace or namespace), arguments.output)
     return 0
 
 
 async def _list(commands: Commands, arguments: argparse.Namespace, namespace: str) -> int:
     found = await commands.list("" if arguments.all_namespaces else namespace)
-    print(printing.table(found, datetime.now(UTC)) if found else "there are no VirtualClusters")
+    print(printing.table(found, datetime.now(UTC)) if found else "no VirtualClusters found")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""The VirtualCluster that a person wrote down: in a file, at a URL, or on standard input."""
+"""Reads the manifest of a VirtualCluster from a file, a URL or standard input, for `kubectl vc create`."""
 
 import asyncio
 import sys
@@ -15,7 +15,7 @@ from hansa.tenancy import api
 
 SCHEMES = ("http", "https")
 FETCH_SECONDS = 30.0
-LARGEST = 3 << 20  # bytes; an API server takes no more
+LARGEST = 3 << 20  # bytes; API servers refuse larger requests
 
 
 async def read(source: str) -> Object:
@@ -24,7 +24,7 @@ async def read(source: str) -> Object:
 
 
 def parse(text: bytes, source: str) -> Object:
-    """The one VirtualCluster in a manifest; `source` says in messages where it is from."""
+    """The VirtualCluster of a manifest; `source` names it in error messages."""
     try:
         documents = [document for document in yaml.safe_load_all(text) if document is not None]
     except yaml.YAMLError as error:
@@ -32,12 +32,12 @@ def parse(text: bytes, source: str) -> Object:
         where = f" at line {mark.line + 1}" if mark else ""
         raise HansaError(f"{source} is not YAML{where}: {getattr(error, 'problem', None) or 'unreadable'}") from None
     if len(documents) != 1 or not isinstance(documents[0], dict):
-        raise HansaError(f"{source} must hold one VirtualCluster, but holds {len(documents)} documents")
+        raise HansaError(f"{source} must contain one VirtualCluster, but contains {len(documents)} documents")
     found = Object.of(documents[0])
     if (found.api_version, found.kind) != (api.VIRTUAL_CLUSTERS.api_version, api.VIRTUAL_CLUSTERS.kind):
         raise HansaError(
-            f"{source} must hold a VirtualCluster of {api.VIRTUAL_CLUSTERS.api_version},"
-            f" but holds a {found.kind or 'thing without a kind'} of {found.api_version or 'no version'}"
+            f"{source} must contain a VirtualCluster of {api.VIRTUAL_CLUSTERS.api_version}, but has"
+            f' kind "{found.kind}" and apiVersion "{found.api_version}"'
         )
     if not found.name:
         raise HansaError(f"the VirtualCluster in {source} has no metadata.name")

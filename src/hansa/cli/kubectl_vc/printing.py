@@ -1,4 +1,4 @@
-"""VirtualClusters as text for people. Pure."""
+"""Formats VirtualClusters for `kubectl vc list` and `kubectl vc get`. Pure."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -9,12 +9,12 @@ COLUMNS = ("NAMESPACE", "NAME", "PHASE", "CLUSTERVERSION", "ROOTNAMESPACE", "AGE
 
 
 def table(vcs: Sequence[api.VirtualCluster], now: datetime) -> str:
-    """A line for each."""
+    """A table with a row for each."""
     rows = [COLUMNS] + [
         (
             vc.namespace,
             vc.name,
-            "Terminating" if vc.is_leaving else vc.status.phase or "-",
+            "Terminating" if vc.is_deleting else vc.status.phase or "-",
             vc.spec.cluster_version_name,
             vc.status.cluster_namespace or "-",
             age(now - made) if (made := vc.object.metadata.creation_timestamp) else "-",
@@ -28,7 +28,7 @@ def table(vcs: Sequence[api.VirtualCluster], now: datetime) -> str:
 
 
 def description(vc: api.VirtualCluster) -> str:
-    """All about one."""
+    """The spec, status and conditions of one."""
     facts = {
         "Name": str(vc.key),
         "Phase": vc.status.phase or "-",
@@ -45,7 +45,7 @@ def description(vc: api.VirtualCluster) -> str:
 
 
 def age(span: timedelta) -> str:
-    """As kubectl tells ages: two units at most."""
+    """An age in kubectl's format, with at most two units."""
     seconds = max(0, int(span.total_seconds()))
     for unit, size, below, small in (("d", 86400, "h", 3600), ("h", 3600, "m", 60), ("m", 60, "s", 1)):
         if seconds >= size:

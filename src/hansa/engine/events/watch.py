@@ -44,7 +44,7 @@ class Involved(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
 
 class EventWatch:
-    """The Events of one lower cluster about copies of kinds with a way up."""
+    """The Events of one lower cluster about copies of kinds that are synced up."""
 
     def __init__(
         self,

@@ -1,1 +1,1 @@
-"""One upper cluster as the engine sees it: caches in, pairs out. Nothing here writes or waits."""
+"""The view of one upper cluster: caches in, pairs out. Nothing here writes or awaits."""

@@ -1,6 +1,6 @@
-"""One upper cluster and the lower clusters that it is linked to: which object is where, as their caches say.
+"""Finds objects and their copies in the caches of one upper cluster and of the lower clusters that it is linked to.
 
-Placement, and what may be concluded from a cache, is left to others.
+Placement is left to `placements`, and whether a cache is known to `caches`.
 """
 
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ def by_namespace(obj: Object) -> tuple[str]:
 
 
 class Below(NamedTuple):
-    """What a lower cluster has of one upper object: the object of its lower name, and copies of former ones."""
+    """The lower object that has the lower name of an upper object, and copies of former upper objects of that name."""
 
     lower: Object | None = None
     leftovers: tuple[Object, ...] = ()
@@ -72,7 +72,7 @@ class LinkedClusters:
             cache.index(BY_ORIGIN, by_origin)
 
     def remove(self, lower: str) -> None:
-        """Forget a lower cluster; its objects stay."""
+        """Unlink a lower cluster; its objects stay."""
         for table in (self.links, self.lowers, self.routes):
             table.pop(lower, None)
 
@@ -91,24 +91,28 @@ class LinkedClusters:
         return None if found is None or self._is_copy(found, key.resource) else found
 
     def below(self, key: Key, cluster: str, uid: str) -> Below:
-        """What a lower cluster has of an upper object with this uid (empty: it is gone), whoever's it is.
+        """The lower objects of an upper object with this uid (empty: it is gone), stamped by us or not.
 
-        A copy is found by its stamp, and believed to be one only if it has the name that we gave it: a manifest that
-        was copied with its stamp to another name is not ours.
+        A copy is found by its stamp, and counts only if it has the name that the mode gives it: a manifest that users
+        copied with its stamp to another name is not ours.
         """
         cache = self.lowers[cluster].stores.get(key.resource)
         if cache is None:
             return _NOTHING
         link, lower_name = self.links[cluster], self.mode.lower_name
         stamped = cache.find(BY_ORIGIN, (self.upper_id, f"{key.namespace}/{key.name}"))
-        copies = [one for one in stamped if one.key == lower_name(key, one.annotations.get(keys.UPPER_UID, ""), link)]
-        if not uid and copies:
-            return Below(copies[0], tuple(copies[1:]))
         lower = cache.get(lower_name(key, uid, link))
-        return Below(lower, tuple(one for one in copies if lower is None or one.key != lower.key))
+        others = [
+            one
+            for one in stamped
+            if one is not lower and one.key == lower_name(key, one.annotations.get(keys.UPPER_UID, ""), link)
+        ]
+        if not uid and others and not any(one is lower for one in stamped):
+            return Below(others[0], tuple(others[1:]))
+        return Below(lower, tuple(others))
 
     def copy(self, key: Key, cluster: str) -> Object | None:
-        """The copy of an upper object in a lower cluster, or an object that serves as well there."""
+        """The copy of an upper object in a lower cluster, or a lower object that may be used instead."""
         rule = self.mode.rules.get(key.resource)
         if rule is None or cluster not in self.lowers:
             return None
@@ -118,17 +122,17 @@ class LinkedClusters:
             return found
         return found if found.labels.get(keys.UPPER) == self.upper_id else None
 
-    def going(self, resource: Resource, cluster: str) -> Iterator[Object]:
+    def copies_to_delete(self, resource: Resource, cluster: str) -> Iterator[Object]:
         """Copies in a lower cluster that are about to be deleted: their upper object is gone or being deleted."""
         lower = self.lowers.get(cluster)
         for copy in () if lower is None else lower.stores[resource].find(BY_UPPER, self.upper_id):
             topic = self.topic(cluster, resource, copy)
             upper = self.get(topic) if isinstance(topic, Key) else None
-            if upper is None or upper.is_leaving or upper.uid != copy.annotations.get(keys.UPPER_UID):
+            if upper is None or upper.is_deleting or upper.uid != copy.annotations.get(keys.UPPER_UID):
                 yield copy
 
     def topic(self, cluster: str, resource: Resource, lower: Object) -> Key | LowerName:
-        """What a change of a lower object concerns: its upper object, or the name that it has if it is not ours."""
+        """The topic of a change of a lower object: its upper object, or its name if it is not ours."""
         origin = stamp.of(lower)
         if origin is None or origin.upper != self.upper_id:
             return LowerName(cluster, resource, lower.key)

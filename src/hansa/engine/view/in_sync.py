@@ -1,6 +1,6 @@
-"""Pairs that needed no write on the way down: while neither side changes, the desired copy is not computed again.
+"""Pairs whose copy needs no write: while neither side changes, the desired copy is not computed again.
 
-Nothing depends on it: a pair that is forgotten is compared once more.
+Correctness does not depend on it: a pair that is not remembered is compared once more.
 """
 
 import collections
@@ -12,7 +12,7 @@ import msgspec
 from hansa.kube.objects import Object
 from hansa.model import pair
 from hansa.model.mode import Mode
-from hansa.model.pair import Key, Pair, Side
+from hansa.model.pair import Grade, Key, Pair, Side, Unknown
 
 
 class InSync:
@@ -22,36 +22,38 @@ class InSync:
         self._mode = mode
         self._hashes: dict[str, dict[Key, int]] = collections.defaultdict(dict)
 
-    def clusters(self, key: Key, upper: Object, lowers: Mapping[str, Side]) -> frozenset[str]:
+    def clusters(
+        self, key: Key, upper: Object, lowers: Mapping[str, Side], grades: Mapping[str, Grade]
+    ) -> frozenset[str]:
         """The clusters where nothing changed since the pair was in sync."""
         return frozenset(
             name
             for name, lower in lowers.items()
             if isinstance(lower, Object)
             and (known := self._hashes.get(name, {}).get(key)) is not None
-            and known == self._hash(key, upper, lower)
+            and known == self._hash(key, upper, lower, grades.get(name))
         )
 
     def update(self, decided: Pair, *, written: frozenset[str]) -> None:
         """A pair was decided: remember where nothing had to be written."""
         if tuple(self._mode.rules[decided.key.resource].computed_from(decided.key)):
             return  # those objects can change as well
-        upper = decided.upper
+        upper, grades = decided.upper, {} if isinstance(decided.intents, Unknown) else decided.intents
         for name, lower in decided.lowers.items():
             if name in written or not _is_alive(upper) or not _is_alive(lower):
                 self._hashes[name].pop(decided.key, None)
             elif name not in decided.in_sync:
-                self._hashes[name][decided.key] = self._hash(decided.key, upper, lower)
+                self._hashes[name][decided.key] = self._hash(decided.key, upper, lower, grades.get(name))
 
     def forget(self, cluster: str) -> None:
         """A lower cluster was unlinked."""
         self._hashes.pop(cluster, None)
 
-    def _hash(self, key: Key, upper: Object, lower: Object) -> int:
+    def _hash(self, key: Key, upper: Object, lower: Object, grade: Grade | None) -> int:
         status_down, both = self._mode.rules[key.resource].status_down, (upper, lower)
         synced = () if status_down is None else [msgspec.json.encode(status_down(one)) for one in both]
-        return hash((*map(pair.content, both), *synced))
+        return hash((grade, *map(pair.content, both), *synced))
 
 
 def _is_alive(side: Side) -> TypeGuard[Object]:
-    return isinstance(side, Object) and not side.is_leaving
+    return isinstance(side, Object) and not side.is_deleting

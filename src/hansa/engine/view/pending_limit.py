@@ -1,4 +1,4 @@
-"""A limit on objects that wait in a queue which all upper clusters share, such as a lower cluster's scheduler's.
+"""Limits the objects in a queue that all upper clusters share, such as the queue of a lower cluster's scheduler.
 
 Each upper cluster has only a few objects in it at once. The queue stays short, so the order in which objects are let
 into it is the order in which they are served.

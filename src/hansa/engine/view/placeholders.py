@@ -1,6 +1,6 @@
 """Upper objects that others refer to and that don't exist: the message about them, and what is copied instead."""
 
-from hansa.kube.objects import Object
+from hansa.kube.objects import NamespacedName, Object
 from hansa.model.pair import Key
 from hansa.runtime import clock
 
@@ -10,7 +10,7 @@ PATIENCE = 2.0  # seconds before it is reported: objects of one manifest are cre
 
 def message(needed: Key) -> str:
     """The message on objects that can't run without it."""
-    return f"waiting for {needed.resource.kind} {needed.namespace}/{needed.name}: not found"
+    return f"waiting for {needed.resource.kind} {NamespacedName(needed.namespace, needed.name)}: not found"
 
 
 def patience(upper: Object, clock: clock.Clock) -> float:

@@ -28,7 +28,7 @@ class Placements:
         self._context = self._new_context()
 
     def changed(self, ref: ObjectRef) -> None:
-        """An upper object changed: so may have what it refers to, and where that is placed."""
+        """An upper object changed: its references, and the placement of the objects it refers to, may have changed."""
         if self.tokens is not None and ref.resource == resources.SERVICE_ACCOUNTS:
             self.tokens.account_changed(ref.name)
         self.references.update(ref, self._clusters.get(self._clusters.key(ref)), self._context)
@@ -51,7 +51,7 @@ class Placements:
             return upper
         name = NamespacedName(key.namespace, key.name)
         token = self.tokens.secret(name) if self.tokens is not None and key.resource == resources.SECRETS else None
-        if token is None and self.references.is_kept_free(ObjectRef(key.resource, name)):
+        if token is None and self.references.is_placeholder(ObjectRef(key.resource, name)):
             return placeholders.placeholder(key)
         return token
 
@@ -77,7 +77,7 @@ class Placements:
         """The copies of an upper object; None while every lower cluster that needs it is unknown."""
         users = self.users(key)
         lowers = self._clusters.lowers
-        if all(lower.trouble for name, lower in lowers.items() if name in users):
+        if all(lower.unknown_reason for name, lower in lowers.items() if name in users):
             return None
         found = ((cluster, self._clusters.copy(key, cluster)) for cluster in lowers)
         return [obj for cluster, obj in found if obj and self._clusters.topic(cluster, key.resource, obj) == key]

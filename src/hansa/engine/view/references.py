@@ -23,9 +23,9 @@ class _Part(NamedTuple):
 
     content: int = 0  # a hash of what names and placed_with were computed from
     names: tuple[ObjectRef, ...] = ()
-    # Of these: those that must exist in the upper cluster, and those whose names are kept free in lower ones.
-    awaited: tuple[ObjectRef, ...] = ()
-    kept_free: tuple[ObjectRef, ...] = ()
+    # Of these: those that must exist in the upper cluster, and those with an empty copy if they don't.
+    required: tuple[ObjectRef, ...] = ()
+    placeholders: tuple[ObjectRef, ...] = ()
     placed_with: tuple[ObjectRef, ...] = ()
     clusters: frozenset[str] = frozenset()
 
@@ -51,7 +51,7 @@ class References:
         self._parts: dict[ObjectRef, _Part] = {}
         self._users: dict[ObjectRef, dict[str, int]] = {}  # how many objects in a cluster need it
         self._placed_with: dict[ObjectRef, dict[ObjectRef, None]] = {}
-        self._kept_free: dict[ObjectRef, dict[ObjectRef, None]] = {}  # with the objects that need it
+        self._placeholders: dict[ObjectRef, dict[ObjectRef, None]] = {}  # with the objects that need it
 
     def users(self, resource: Resource, name: NamespacedName) -> frozenset[str]:
         """The lower clusters with objects that need this one."""
@@ -61,20 +61,20 @@ class References:
         """What this object needs where it is placed."""
         return self._parts.get(ObjectRef(resource, name), _NOTHING).names
 
-    def awaited(self, resource: Resource, name: NamespacedName) -> tuple[ObjectRef, ...]:
+    def required(self, resource: Resource, name: NamespacedName) -> tuple[ObjectRef, ...]:
         """What must exist in the upper cluster before copies of this object are created."""
-        return self._parts.get(ObjectRef(resource, name), _NOTHING).awaited
+        return self._parts.get(ObjectRef(resource, name), _NOTHING).required
 
     def readers(self, name: ObjectRef) -> Iterator[ObjectRef]:
         """The objects that must not read another object than the upper one under this name. It scans all objects."""
-        return (one for one, part in self._parts.items() if name in part.awaited or name in part.kept_free)
+        return (one for one, part in self._parts.items() if name in part.required or name in part.placeholders)
 
-    def is_kept_free(self, name: ObjectRef) -> bool:
+    def is_placeholder(self, name: ObjectRef) -> bool:
         """Whether objects in lower clusters must not find another object under this name."""
-        return name in self._kept_free
+        return name in self._placeholders
 
     def update(self, name: ObjectRef, obj: Object | None, context: PlacementContext) -> None:
-        """An object changed or is gone: so may have what it needs, and where."""
+        """An object changed or is gone: what it needs, and where, may have changed."""
         before = self._parts.get(name, _NOTHING)
         after = _NOTHING if obj is None else self._part(name, obj, context, before=before)
         if after is before or after == before:
@@ -84,8 +84,8 @@ class References:
         else:
             self._parts[name] = after
         _relist(self._placed_with, name, before.placed_with, after.placed_with)
-        _relist(self._kept_free, name, before.kept_free, after.kept_free)
-        for one in dict.fromkeys((*self._recount(before, after), *before.kept_free, *after.kept_free)):
+        _relist(self._placeholders, name, before.placeholders, after.placeholders)
+        for one in dict.fromkeys((*self._recount(before, after), *before.placeholders, *after.placeholders)):
             self._changed(one)
             for follower in tuple(self._placed_with.get(one, ())):
                 self._changed(follower)
@@ -102,8 +102,9 @@ class References:
             return _NOTHING  # most objects of a large cluster are not synced
         named = tuple(rule.references(obj)) if clusters else ()
         names = _shared((*_names(named), *self._also(name.resource, obj))) if clusters else ()
-        awaited, kept_free = (_shared(_names(_missing(named, case))) for case in (Missing.AWAITED, Missing.KEPT_FREE))
-        return _Part(now, names, awaited, kept_free, placed_with, clusters) if names or placed_with else _NOTHING
+        cases = (Missing.REQUIRED, Missing.PLACEHOLDER)
+        required, placeholders = (_shared(_names(_missing(named, case))) for case in cases)
+        return _Part(now, names, required, placeholders, placed_with, clusters) if names or placed_with else _NOTHING
 
     def _recount(self, before: _Part, after: _Part) -> list[ObjectRef]:
         """Replace one part by another; the objects whose users changed."""

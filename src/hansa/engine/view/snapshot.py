@@ -1,6 +1,6 @@
 """Snapshots: all that a decision on one key reads, taken from caches at one moment, without effects.
 
-A snapshot also says on what the key has to be reconciled again. To remember that is left to `upper_view`.
+A snapshot also has the topics whose changes requeue the key. Registering these is left to `upper_view`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,7 +17,7 @@ from hansa.engine.view.topics import LowerName, NamespaceScope, ObjectRef, Topic
 from hansa.kube import resources
 from hansa.kube.objects import NamespacedName, Object
 from hansa.kube.resource import Resource
-from hansa.model import keys, pair, stamp
+from hansa.model import keys, pair, placement, stamp
 from hansa.model.lookups import Found, Lookups
 from hansa.model.mode import Rule
 from hansa.model.pair import Grade, Key, Link, Pair, Unknown
@@ -63,8 +63,8 @@ class Snapshots:
         rule, upper_side = self.clusters.mode.rules[key.resource], self.clusters.upper
         sources = rule.computed_from(key)
         topics: list[Topic] = [NamespaceScope(key.cluster, one.resource, one.namespace) for one in sources]
-        if trouble := upper_side.trouble_of(key.resource):
-            return Snapshot(Pair(key, Unknown(trouble)), (*topics, key.cluster))
+        if reason := upper_side.unknown_reason_of(key.resource):
+            return Snapshot(Pair(key, Unknown(reason)), (*topics, key.cluster))
         is_written = (key, key.cluster) in self.in_flight
         upper = Unknown(WRITE_IN_FLIGHT) if is_written else self.placements.source(key)
         if isinstance(upper, Unknown):
@@ -85,13 +85,17 @@ class Snapshots:
                     leftovers[name] = below.leftovers
         missing = self._missing(key) if upper is not None and None in lowers.values() else None
         blocked = _NOT_BLOCKED
-        if upper is not None and not upper.is_leaving and missing is None:
+        if upper is not None and not upper.is_deleting and missing is None:
             blocked = self._blocked(key, [name for name, lower in lowers.items() if lower is None])
+        in_sync = frozenset[str]() if upper is None else self.in_sync.clusters(key, upper, lowers, placed)
         seconds = rule.lifecycle.retention
         found = Pair(
             key,
             upper,
-            links={name: self._link(name, rule, upper, side, placed) for name, side in lowers.items()},
+            links={
+                name: self._link(name, rule, upper, side, placed.get(name, Grade.CHOSEN), is_in_sync=name in in_sync)
+                for name, side in lowers.items()
+            },
             lowers=lowers,
             leftovers=leftovers,
             intents=intents,
@@ -100,14 +104,14 @@ class Snapshots:
             patience=0.0 if upper is None or missing is None else placeholders.patience(upper, self.clock),
             in_use=self._in_use(key, lowers) if upper is None else frozenset(),
             retained=self.retention.left(key, lowers, placed, seconds=seconds) if seconds else {},
-            in_sync=frozenset() if upper is None else self.in_sync.clusters(key, upper, lowers),
+            in_sync=in_sync,
         )
         topics.extend(blocked.topics if missing is None else (missing,))
         return Snapshot(found, tuple(topics), blocked.pending)
 
     def _side(self, key: Key, cluster: str, lower: Object | None) -> pair.Side:
-        if trouble := self.clusters.lowers[cluster].trouble_of(key.resource):
-            return Unknown(trouble, last=lower)
+        if reason := self.clusters.lowers[cluster].unknown_reason_of(key.resource):
+            return Unknown(reason, last=lower)
         return Unknown(WRITE_IN_FLIGHT, last=lower) if (key, cluster) in self.in_flight else lower
 
     def _side_topics(self, key: Key, cluster: str, side: pair.Side) -> Iterator[Topic]:
@@ -117,14 +121,16 @@ class Snapshots:
             yield LowerName(cluster, key.resource, side.key)
 
     def _link(
-        self, cluster: str, rule: Rule, upper: Object | None, lower: pair.Side, placed: Mapping[str, Grade]
+        self, cluster: str, rule: Rule, upper: Object | None, lower: pair.Side, grade: Grade, *, is_in_sync: bool
     ) -> Link:
         """The link with the grade of the placement, and with what the rule reads along it."""
         link = self.clusters.links[cluster]
-        references = [] if upper is None or rule.reads is None else list(rule.reads.objects(upper))
-        if rule.bound_node is not None and isinstance(lower, Object) and (node := rule.bound_node(lower)):
+        references: list[Reference] = []
+        if upper is not None and rule.reads is not None and (rule.reads.by_way_up or not is_in_sync):
+            references.extend(rule.reads.objects(upper))
+        bound_node = None if upper is None or rule.bound_node is None or placement.node_of(upper) else rule.bound_node
+        if bound_node is not None and isinstance(lower, Object) and (node := bound_node(lower)):
             references.append(Reference(resources.NODES, "", self.clusters.mode.upper_node(node, link)))
-        grade = placed.get(cluster, Grade.CHOSEN)
         if not references:
             return link if grade is link.grade else replace(link, grade=grade)
         return replace(link, grade=grade, lookups=self._lookups(references, cluster))
@@ -146,7 +152,7 @@ class Snapshots:
         return tuple(obj.key for obj in cache.find(BY_NAMESPACE, reference.namespace))
 
     def _blocked(self, key: Key, clusters: Iterable[str]) -> _Blocked:
-        """Why copies can't be created: the pending limit, or objects that must be there before."""
+        """Why copies can't be created: the pending limit, or objects that must exist before."""
         reasons: dict[str, str] = {}
         topics: list[Topic] = []
         pending = frozenset(cluster for cluster in clusters if not self.pending.admits(key, cluster))
@@ -156,16 +162,15 @@ class Snapshots:
                 continue
             for needed in self._required(key):
                 if not self._is_ready(needed, cluster):
-                    reasons[cluster] = (
-                        f"waiting for {needed.resource.kind} {needed.namespace}/{needed.name} in {cluster}"
-                    )
-                    # Also an object that is not ours may serve, such as a service account of the same name.
-                    name = self.clusters.mode.lower_name(needed, "", self.clusters.links[cluster])
-                    topics += [needed, LowerName(cluster, needed.resource, name)]
+                    name = NamespacedName(needed.namespace, needed.name)
+                    reasons[cluster] = f"waiting for {needed.resource.kind} {name} in {cluster}"
+                    # An object that is not ours may be used too, such as a service account of the same name.
+                    lower_name = self.clusters.mode.lower_name(needed, "", self.clusters.links[cluster])
+                    topics += [needed, LowerName(cluster, needed.resource, lower_name)]
         return _Blocked(reasons, tuple(topics), pending)
 
     def _required(self, key: Key) -> Iterator[Key]:
-        """What must be there before an object: its namespace, if namespaces are synced, and its references."""
+        """What must exist before an object: its namespace, if namespaces are synced, and its references."""
         if key.namespace and resources.NAMESPACES in self.clusters.mode.rules:
             yield Key(key.cluster, resources.NAMESPACES, "", key.namespace)
         name = NamespacedName(key.namespace, key.name)
@@ -175,7 +180,7 @@ class Snapshots:
                 yield Key(key.cluster, one.resource, one.namespace, one.name)
 
     def _is_ready(self, key: Key, cluster: str) -> bool:
-        """Whether an object is in a lower cluster, as far as it is placed there."""
+        """Whether an object exists in a lower cluster, or is not placed there."""
         rule = self.clusters.mode.rules.get(key.resource)
         upper = None if rule is None else self.placements.source(key)
         if rule is None or upper is None:
@@ -186,14 +191,14 @@ class Snapshots:
         if not isinstance(intents, Unknown) and cluster not in intents:
             return True
         lower = self.clusters.below(key, cluster, upper.uid).lower
-        if lower is None or lower.is_leaving:
+        if lower is None or lower.is_deleting:
             return False
         origin = stamp.of(lower)
         return rule.lifecycle.may_share(lower.name) or (origin is not None and origin.uid == upper.uid)
 
     def _missing(self, key: Key) -> Key | None:
         """The first object that this one refers to, that must exist in the upper cluster, and does not."""
-        for ref in self.placements.references.awaited(key.resource, NamespacedName(key.namespace, key.name)):
+        for ref in self.placements.references.required(key.resource, NamespacedName(key.namespace, key.name)):
             needed = self.clusters.key(ref)
             if ref.resource in self.clusters.upper.stores and self.clusters.get(needed) is None:
                 return needed

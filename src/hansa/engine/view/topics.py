@@ -1,4 +1,4 @@
-"""What keys wait for, besides upper objects (`Key`) and clusters (by name)."""
+"""The topics that keys wait for, besides upper objects (`Key`) and clusters (by name)."""
 
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ class ObjectRef(NamedTuple):
 
 
 class LowerName(NamedTuple):
-    """A name in a lower cluster that an object has which is not ours."""
+    """The name of an object in a lower cluster that is not ours."""
 
     cluster: str
     resource: Resource
@@ -30,11 +30,11 @@ class NamespaceScope(NamedTuple):
     namespace: str
 
 
-class Room(NamedTuple):
+class NamespaceQuota(NamedTuple):
     """Quota in a namespace of a lower cluster."""
 
     cluster: str
     namespace: str
 
 
-Topic = Key | LowerName | NamespaceScope | Room | str
+Topic = Key | LowerName | NamespaceScope | NamespaceQuota | str

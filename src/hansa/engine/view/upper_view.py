@@ -1,6 +1,6 @@
-"""One upper cluster with its lower ones: takes snapshots, and remembers what decisions on them mean for later ones.
+"""One upper cluster with its lower ones: takes snapshots, and records the effects of decisions on later ones.
 
-The syncer has one for each upper cluster. Nothing here writes to a cluster or waits.
+The syncer has one for each upper cluster. Nothing here writes to a cluster or awaits.
 """
 
 import contextlib
@@ -20,14 +20,14 @@ from hansa.runtime import clock
 
 
 class UpperView:
-    """The parts of one upper cluster's state, and what happens when it is linked or a decision was made."""
+    """The state that is kept for one upper cluster; updated when it is linked and after each decision."""
 
     def __init__(
-        self, upper: ClusterCaches, upper_id: str, mode: Mode, *, waiting: wakeups.Wakeups, clock: clock.Clock
+        self, upper: ClusterCaches, upper_id: str, mode: Mode, *, wakeups: wakeups.Wakeups, clock: clock.Clock
     ) -> None:
-        self.mode, self._waiting = mode, waiting
+        self.mode, self._wakeups = mode, wakeups
         self.clusters = LinkedClusters(upper, upper_id, mode)
-        self.placements = placements.Placements(self.clusters, waiting.wake)
+        self.placements = placements.Placements(self.clusters, wakeups.wake)
         self.in_flight: set[tuple[Key, str]] = set()
         self._in_sync = in_sync.InSync(mode)
         self._pending = pending_limit.PendingLimit(upper_id)
@@ -62,10 +62,10 @@ class UpperView:
 
     @contextlib.contextmanager
     def decided(self, taken: Snapshot, todo: plan.Plan) -> Iterator[None]:
-        """Remember what a decision means for later ones; objects it creates count as pending while the caller stays."""
+        """Record a decision; objects that it creates count as pending while the caller stays inside."""
         key = taken.pair.key
         for topic in taken.topics:
-            self._waiting.put(key, until=topic)
+            self._wakeups.put(key, until=topic)
         written = frozenset(one.cluster for one in todo.actions if not isinstance(one, plan.Wait))
         self._in_sync.update(taken.pair, written=written)
         if self.mode.rules[key.resource].lifecycle.retention:
@@ -80,4 +80,4 @@ class UpperView:
     def wake_pending(self, resource: Resource) -> None:
         """Requeue the keys for which the pending limit has room now."""
         for key in self._pending.next(resource, lambda key, cluster: cluster in self.placements.concerned(key)):
-            self._waiting.wake(key)
+            self._wakeups.wake(key)

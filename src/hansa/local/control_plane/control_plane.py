@@ -1,4 +1,4 @@
-"""Starts, repairs and stops the processes of one control plane, as its record says. Nodes are left to `machines`."""
+"""Starts, repairs and stops the processes of one control plane as its record requires. Nodes are left to `machines`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -44,7 +44,7 @@ class Service:
 
     def ended(self) -> None:
         """Record that it has ended and schedule its restart."""
-        say(f"{Path(self.argv[0]).name} has ended; restarting it")
+        print_line(f"{Path(self.argv[0]).name} has ended; restarting it")
         self.pid, self.due = 0, time.monotonic() + RESTART_SECONDS
 
 
@@ -89,7 +89,7 @@ def run_as_init(plan: Mapping[str, Any], alive: int) -> NoReturn:
         build_root(plan)
         run(plan, logs)
     except OSError as error:
-        say(f"cannot start the node: {error}")
+        print_line(f"cannot start the node: {error}")
     os._exit(1)
 
 
@@ -212,7 +212,7 @@ def call(name: str, *arguments: bytes | int) -> None:
         raise OSError(error, f"{name}: {os.strerror(error)}")
 
 
-def say(message: str) -> None:
+def print_line(message: str) -> None:
     """Print a line into the node's log."""
     print(message, flush=True)  # noqa: T201
 

@@ -42,7 +42,7 @@ class BadImage(HansaError):
 
 
 @dataclass(frozen=True, slots=True)
-class Credentials:
+class NodeCredentials:
     """The certificates and kubeconfigs of a node's programs. Kubeconfigs have their certificates embedded."""
 
     ca: Path
@@ -62,7 +62,7 @@ class Node:
     cluster: str
     slot: int
     index: int
-    credentials: Credentials
+    credentials: NodeCredentials
     binaries: Mapping[str, Path]
     images: tuple[Path, ...]
     labels: Mapping[str, str] = field(default_factory=dict)

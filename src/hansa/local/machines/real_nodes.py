@@ -19,7 +19,7 @@ from hansa.local.control_plane.pki import Pki
 from hansa.local.machines import dns, images, kwok_nodes, node, requirements
 from hansa.local.machines.addresses import Networks
 from hansa.local.machines.host_network import HostNetwork
-from hansa.local.machines.node import Credentials, Node
+from hansa.local.machines.node import Node, NodeCredentials
 from hansa.local.machines.requirements import Tools
 from hansa.local.spec import ClusterSpec
 from hansa.local.state import Record, State
@@ -114,7 +114,7 @@ class RealNodes:
             cluster=spec.name,
             slot=self.record.slot,
             index=index,
-            credentials=Credentials(
+            credentials=NodeCredentials(
                 ca=pki.certificate("ca"),
                 certificate=pki.certificate(f"kubelet-{name}"),
                 key=pki.key(f"kubelet-{name}"),

@@ -39,7 +39,7 @@ ELF_INTERPRETER = 3
 
 
 class CannotRunNodes(HansaError):
-    """This machine lacks a requirement of real nodes."""
+    """The machine lacks a requirement of real nodes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""How each kind looks on the other side: steps down, what follows later, what comes back. Pure, and one file a kind.
+"""Translation of each kind: steps for the lower copy, patches that keep it in sync, patches that are synced up. Pure.
 
-A new kind is a row in a mode's table and two functions here.
+One module per kind. A new kind is a rule in a mode and two functions here.
 """

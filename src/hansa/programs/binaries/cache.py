@@ -23,13 +23,13 @@ LOCK_SECONDS = 3600.0  # a first build in another process takes minutes; after a
 def default_cache() -> Path:
     """`hansa/bin` in the user's cache folder."""
     configured = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    home = configured if configured.is_absolute() else Path.home() / ".cache"  # as the XDG specification asks
+    home = configured if configured.is_absolute() else Path.home() / ".cache"  # as the XDG specification requires
     return home / "hansa" / "bin"
 
 
 @dataclass(frozen=True, slots=True)
 class CacheEntry:
-    """A folder of the cache for one binary. Its name contains the version, so the binary is not asked for it."""
+    """A folder of the cache for one binary. Its name contains the version, so the binary is not run to get it."""
 
     folder: Path
     name: str

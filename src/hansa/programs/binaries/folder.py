@@ -1,6 +1,6 @@
 """Finds binaries in a folder that the user names (--binaries, HANSA_BINARIES).
 
-Each binary is asked for its version, because a cluster of mixed minor versions fails late and obscurely.
+The version of each binary is checked, because a cluster of mixed minor versions fails late and with obscure errors.
 """
 
 import asyncio
@@ -43,5 +43,5 @@ async def _check(binary: Binary, path: Path) -> None:
     except TimeoutError:
         raise Unavailable(f"{path} did not print its version within {VERSION_SECONDS:.0f} s") from None
     if ended.code or minor(ended.output) != needed:
-        says = ended.output.strip().partition("\n")[0] or "empty"
-        raise Unavailable(f"{path} is not v{needed}.x: its version is “{says}”; replace or remove it")
+        printed = ended.output.strip().partition("\n")[0] or "empty"
+        raise Unavailable(f"{path} is not v{needed}.x: its version is “{printed}”; replace or remove it")

@@ -1,1 +1,1 @@
-"""The schedulers of a pool with I/O around them: they watch, decide by what is pure, and write annotations."""
+"""The namespace and pod schedulers of a pool: they watch clusters, and write placements to annotations."""

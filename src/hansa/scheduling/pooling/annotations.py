@@ -1,27 +1,33 @@
-"""What namespaces, pods and their quotas say to the schedulers, read from objects. Pure.
+"""The annotations of namespaces and pods that the schedulers read. Pure.
 
-Annotations have two spellings: ours is the first, and the later one of VirtualCluster is read, too.
+Both domains are read: ours, which is VirtualCluster's first one, and its later one.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
 from hansa.kube import objects
 from hansa.model import keys
+from hansa.runtime.errors import HansaError
 from hansa.scheduling.slicing import placements, policies, quotas, slices
 from hansa.scheduling.slicing.placements import Holding
 from hansa.scheduling.slicing.policies import Policy
 from hansa.scheduling.slicing.slice_request import SliceRequest
 
 UNSCHEDULABLE: Final = "Unschedulable"
+T = TypeVar("T")
+
+
+class AnnotationError(HansaError, ValueError):
+    """An annotation of a namespace is not valid."""
 
 
 @dataclass(frozen=True, slots=True)
 class PoolSettings:
-    """What holds for namespaces that say nothing else."""
+    """Defaults for namespaces without annotations, from flags of vc-scheduler."""
 
     slice: slices.Slice = field(default_factory=lambda: slices.DEFAULT)
     policy: Policy = field(default_factory=policies.Spread)
@@ -30,12 +36,12 @@ class PoolSettings:
 
 
 def annotation(obj: objects.Object, key: str) -> str:
-    """The value of an annotation of the schedulers, in either spelling."""
+    """The value of a scheduler's annotation, under either domain."""
     ours, later = keys.POOL
     return obj.annotations.get(key) or obj.annotations.get(key.replace(ours, later, 1), "")
 
 
-def wish(
+def slice_request(
     identity: str,
     namespace: objects.Object,
     namespace_quotas: Iterable[objects.Object],
@@ -43,65 +49,72 @@ def wish(
     used: Mapping[str, Mapping[str, int]],
     settings: PoolSettings,
 ) -> tuple[SliceRequest, str]:
-    """The wish of a namespace, and why the placements that it names cannot be read, if so.
+    """The slice request of a namespace, and why its placements annotation is invalid; empty if it is valid.
 
-    What it does not say itself is as the settings say. A slice or a policy that cannot be read is raised.
+    Defaults are those of `settings`. An invalid slice or policy is raised as `AnnotationError`.
     """
     own_slice, own_policy = annotation(namespace, keys.SLICE), annotation(namespace, keys.PLACEMENT_POLICY)
-    planned = placements.remembered(namespace.annotations.get(keys.PLANNED, ""))
-    standing, refused = _standing(namespace, planned)
-    made = SliceRequest(
+    planned = placements.decode_record(namespace.annotations.get(keys.PLANNED, ""))
+    annotated, invalid = _annotated(namespace, planned)
+    request = SliceRequest(
         identity,
         quota=quotas.bound(namespace_quotas),
-        slice=slices.read(own_slice) if own_slice else settings.slice,
-        standing=standing,
+        slice=_parsed(keys.SLICE, own_slice, slices.parse) if own_slice else settings.slice,
+        annotated=annotated,
         planned=planned,
         used=used,
-        policy=policies.read(own_policy) if own_policy else settings.policy,
+        policy=_parsed(keys.PLACEMENT_POLICY, own_policy, policies.parse) if own_policy else settings.policy,
         may_be_partial=settings.may_be_partial,
         may_evict=settings.may_evict,
     )
-    return made, refused
+    return request, invalid
 
 
-def _standing(namespace: objects.Object, planned: Holding | None) -> tuple[placements.Placements, str]:
+def _annotated(namespace: objects.Object, planned: Holding | None) -> tuple[placements.Placements, str]:
     try:
-        return placements.read(annotation(namespace, keys.PLACEMENTS)), ""
+        return placements.parse(annotation(namespace, keys.PLACEMENTS)), ""
     except placements.PlacementError as error:
-        return (planned.placements if planned else {}), str(error)
+        return (planned.placements if planned else {}), f"annotation {keys.PLACEMENTS}: {error}"
+
+
+def _parsed(key: str, text: str, parse: Callable[[str], T]) -> T:
+    try:
+        return parse(text)
+    except HansaError as error:
+        raise AnnotationError(f"annotation {key}: {error}") from None
 
 
 def held(namespace: objects.Object, slice_: slices.Slice) -> Holding:
-    """What a namespace holds by its own words, as far as they can be read.
+    """The slices of a namespace by its annotations; invalid ones are ignored.
 
-    That is what was planned for it, whatever somebody wrote since: the next plan may come back to that.
+    The last plan counts, not placements that a user wrote since: these may be refused.
     """
-    planned = placements.remembered(namespace.annotations.get(keys.PLANNED, ""))
+    planned = placements.decode_record(namespace.annotations.get(keys.PLANNED, ""))
     if planned is not None:
         return planned
     try:
-        standing = placements.read(annotation(namespace, keys.PLACEMENTS))
+        annotated = placements.parse(annotation(namespace, keys.PLACEMENTS))
     except placements.PlacementError:
         return Holding()
     own_slice = annotation(namespace, keys.SLICE)
     try:
-        return Holding(standing, slices.read(own_slice) if own_slice else slice_)
+        return Holding(annotated, slices.parse(own_slice) if own_slice else slice_)
     except slices.SliceError:
-        return Holding(standing, slice_)
+        return Holding(annotated, slice_)
 
 
 def cluster_of(pod: objects.Object) -> str:
-    """The cluster that a pod was given."""
+    """The cluster that a pod is assigned to; empty if none."""
     return annotation(pod, keys.SUPER_CLUSTER)
 
 
 def moved_from(pod: objects.Object) -> list[str]:
-    """The clusters that a pod was moved away from and that may still have a copy."""
+    """The clusters that a pod was moved from and that may still have a copy."""
     return [key.removeprefix(keys.MOVED_FROM) for key in pod.annotations if key.startswith(keys.MOVED_FROM)]
 
 
 def unschedulable(pod: objects.Object) -> str:
-    """Why the scheduler of the cluster that has the pod finds no node for it; empty if it does, or did not look yet."""
+    """The message of the condition PodScheduled while the cluster's scheduler finds no node; empty otherwise."""
     for one in pod.decode("status", _Status).conditions or ():
         if one.type == "PodScheduled" and one.status == "False" and one.reason == UNSCHEDULABLE:
             return one.message or UNSCHEDULABLE

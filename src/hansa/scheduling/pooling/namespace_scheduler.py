@@ -1,6 +1,6 @@
-"""The namespace scheduler: reads what a namespace wishes, plans its slices, and writes where they are.
+"""The namespace scheduler: plans the slices of a namespace, and writes placements to its annotations.
 
-Deciding is `planning`; carrying objects to those clusters is the syncer's.
+`slicing.planning` decides; the syncer syncs objects to the clusters.
 """
 
 import logging
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hansa.control import controller
-from hansa.control.event_recorder import Kind, Subject
+from hansa.control.event_recorder import EventType, InvolvedObject
 from hansa.kube import client, errors, objects, resources
 from hansa.model import keys
 from hansa.runtime import clock
@@ -27,25 +27,25 @@ CONDITION = "Placed"
 
 
 class NamespaceScheduler:
-    """Plans one namespace at a time. `moved` is told when a namespace holds other slices than before."""
+    """Reconciles namespaces. `holding_changed` is called when the slices of a namespace changed."""
 
     def __init__(
         self,
         uppers: Uppers,
-        landscape: PoolClusters,
-        ledger: Reservations,
+        clusters: PoolClusters,
+        reservations: Reservations,
         *,
         settings: annotations.PoolSettings,
         clock: clock.Clock,
-        moved: Callable[[NamespaceRef], None],
+        holding_changed: Callable[[NamespaceRef], None],
     ) -> None:
-        self._uppers, self._landscape, self._ledger = uppers, landscape, ledger
-        self._settings, self._clock, self._moved = settings, clock, moved
+        self._uppers, self._clusters, self._reservations = uppers, clusters, reservations
+        self._settings, self._clock, self._holding_changed = settings, clock, holding_changed
         self._loaded: weakref.WeakSet[Upper] = weakref.WeakSet()
-        self.uneasy: set[NamespaceRef] = set()  # those that have less than they want, or more
+        self.incomplete: set[NamespaceRef] = set()  # with fewer or more slices than the quota
 
     def load(self) -> None:
-        """Enter what all namespaces hold by their own words, before anything new is given away."""
+        """Record the slices of all namespaces by their annotations, before the first plan."""
         for upper in self._uppers.all():
             self._load(upper)
 
@@ -53,86 +53,94 @@ class NamespaceScheduler:
         if upper.is_complete and upper not in self._loaded:
             self._loaded.add(upper)
             for namespace in upper.namespaces.values():
-                self._ledger.hold(
+                self._reservations.hold(
                     NamespaceRef(upper.name, namespace.name), annotations.held(namespace, self._settings.slice)
                 )
 
-    async def reconcile(self, space: NamespaceRef) -> controller.Outcome:
-        """Plan a namespace, and write the plan."""
-        upper = self._uppers.get(space.upper)
+    async def reconcile(self, namespace_ref: NamespaceRef) -> controller.Outcome:
+        """Plan the slices of a namespace, and write the placements."""
+        upper = self._uppers.get(namespace_ref.upper)
         if upper is not None and not upper.is_known:
-            return controller.Done()  # nothing can be concluded; its coming back wakes us
+            return controller.Done()  # requeued when its caches are synced again
         if upper is not None:
-            self._load(upper)  # it came late: what it holds counts before the first of its namespaces is planned
-        namespace = None if upper is None else upper.namespaces.get(objects.NamespacedName("", space.name))
+            self._load(upper)  # a new upper cluster: its slices count before its first plan
+        namespace = None if upper is None else upper.namespaces.get(objects.NamespacedName("", namespace_ref.name))
         if upper is None or namespace is None:
-            self.uneasy.discard(space)
-            self._ledger.owe(space, Holding())
-            self._hold(space, Holding())
+            self.incomplete.discard(namespace_ref)
+            self._reservations.hold_until_written(namespace_ref, Holding())
+            self._hold(namespace_ref, Holding())
             return controller.Done()
-        if not namespace.is_leaving:
-            await self._place(space, upper, namespace)
+        if not namespace.is_deleting:
+            await self._place(namespace_ref, upper, namespace)
         return controller.Done()
 
-    async def _place(self, space: NamespaceRef, upper: Upper, namespace: objects.Object) -> None:
+    async def _place(self, namespace_ref: NamespaceRef, upper: Upper, namespace: objects.Object) -> None:
         try:
-            wish, unreadable = annotations.wish(
-                str(space),
+            request, invalid = annotations.slice_request(
+                str(namespace_ref),
                 namespace,
-                upper.quotas.find(NAMESPACE, space.name),
-                used=self._ledger.used(space),
+                upper.quotas.find(NAMESPACE, namespace_ref.name),
+                used=self._reservations.used(namespace_ref),
                 settings=self._settings,
             )
-            self._ledger.owe(space, Holding())  # it is not in its own way
-            said = plan(wish, self._ledger.pool.with_members(self._landscape.members()))
+            self._reservations.hold_until_written(namespace_ref, Holding())  # its own former slices count as free
+            new_plan = plan(request, self._reservations.pool.with_members(self._clusters.members()))
         except HansaError as error:
-            await self._tell(upper, namespace, "False", "NotUnderstood", str(error))
+            await self._set_condition(upper, namespace, "False", "NotUnderstood", str(error))
             return
-        (self.uneasy.add if said.missing or said.notes else self.uneasy.discard)(space)
-        self._hold(space, said.holding)  # before it is written: the next plan must see it
-        self._ledger.owe(space, annotations.held(namespace, self._settings.slice))
-        refused = unreadable or (f"these placements cannot be: {said.refused}" if said.refused else "")
-        namespace = await self._write(upper, namespace, said)
-        if self._ledger.owe(space, Holding()):
-            self._moved(space)
-        await self._report(upper, namespace, said, refused)
+        (self.incomplete.add if new_plan.missing or new_plan.notes else self.incomplete.discard)(namespace_ref)
+        self._hold(namespace_ref, new_plan.holding)  # before the write: concurrent plans must see it
+        self._reservations.hold_until_written(namespace_ref, annotations.held(namespace, self._settings.slice))
+        refused = invalid or (
+            f"annotation {keys.PLACEMENTS} is not applied: {new_plan.refused}" if new_plan.refused else ""
+        )
+        namespace = await self._write(upper, namespace, new_plan)
+        if self._reservations.hold_until_written(namespace_ref, Holding()):
+            self._holding_changed(namespace_ref)
+        await self._report(upper, namespace, new_plan, refused)
 
-    def _hold(self, space: NamespaceRef, holding: Holding) -> None:
-        if self._ledger.hold(space, holding):
-            self._moved(space)
+    def _hold(self, namespace_ref: NamespaceRef, holding: Holding) -> None:
+        if self._reservations.hold(namespace_ref, holding):
+            self._holding_changed(namespace_ref)
 
-    async def _write(self, upper: Upper, namespace: objects.Object, said: Plan) -> objects.Object:
-        wanted = _annotations(said)
+    async def _write(self, upper: Upper, namespace: objects.Object, new_plan: Plan) -> objects.Object:
+        wanted = _annotations(new_plan)
         if all(namespace.annotations.get(key) == value for key, value in wanted.items()):
             return namespace
-        # The version: what was planned on an old state must not overwrite what a person wrote since.
+        # With resourceVersion: a plan of an old state must not overwrite a user's edit.
         metadata = {"uid": namespace.uid, "resourceVersion": namespace.version, "annotations": wanted}
         written = await upper.client.patch(resources.NAMESPACES, namespace.name, {"metadata": metadata})
         upper.namespaces.observe(written)
-        text = wanted[keys.PLACEMENTS] or "nothing: it has no quota"
-        upper.recorder.record(Subject.of(written), "Scheduled", f"its slices are in {text}")
-        log.info("a namespace is placed", extra={"cluster": upper.name, "namespace": namespace.name, "in": text})
+        text = wanted[keys.PLACEMENTS] or "none"
+        upper.recorder.record(InvolvedObject.of(written), "Scheduled", f"placed slices: {text}")
+        log.info("namespace placed", extra={"cluster": upper.name, "namespace": namespace.name, "placements": text})
         return written
 
-    async def _report(self, upper: Upper, namespace: objects.Object, said: Plan, refused: str) -> None:
+    async def _report(self, upper: Upper, namespace: objects.Object, new_plan: Plan, refused: str) -> None:
         if refused:
-            upper.recorder.record(Subject.of(namespace), "PlacementsRefused", refused, kind=Kind.WARNING)
-        if said.missing is not None:
-            await self._tell(upper, namespace, "False", "WaitsForRoom", str(said.missing))
-        elif said.notes:
-            await self._tell(upper, namespace, "True", "KeepsMore", "; ".join(said.notes))
-        elif said.wanted:
-            await self._tell(upper, namespace, "True", "Placed", f"all of its {said.wanted} slices are placed")
+            upper.recorder.record(
+                InvolvedObject.of(namespace), "PlacementsRefused", refused, event_type=EventType.WARNING
+            )
+        if new_plan.missing is not None:
+            await self._set_condition(upper, namespace, "False", "WaitsForRoom", str(new_plan.missing))
+        elif new_plan.notes:
+            await self._set_condition(upper, namespace, "True", "KeepsMore", "; ".join(new_plan.notes))
+        elif new_plan.wanted:
+            await self._set_condition(upper, namespace, "True", "Placed", f"all {new_plan.wanted} slices are placed")
         elif _condition(namespace):
-            await self._tell(upper, namespace, "False", "NoQuota", "it has no quota, so it has no slices")
+            await self._set_condition(
+                upper, namespace, "False", "NoQuota", "no slices: no ResourceQuota limits a resource of the slice"
+            )
 
-    async def _tell(self, upper: Upper, namespace: objects.Object, status: str, reason: str, message: str) -> None:
-        """Write the condition if it is news, and an event if that is bad news."""
+    async def _set_condition(
+        self, upper: Upper, namespace: objects.Object, status: str, reason: str, message: str
+    ) -> None:
+        """Write the condition if it changed, and record a Warning event if it became False."""
         before = _condition(namespace)
         if (before.get("status"), before.get("reason"), before.get("message")) == (status, reason, message):
             return
         if status == "False" and reason != "NoQuota":
-            upper.recorder.record(Subject.of(namespace), reason, message, kind=Kind.WARNING)
+            upper.recorder.record(InvolvedObject.of(namespace), reason, message, event_type=EventType.WARNING)
         since = self._clock.wall().strftime("%Y-%m-%dT%H:%M:%SZ")
         condition = {"type": CONDITION, "status": status, "reason": reason, "message": message}
         condition["lastTransitionTime"] = before["lastTransitionTime"] if before.get("status") == status else since
@@ -145,17 +153,20 @@ class NamespaceScheduler:
                 patch_type=client.PatchType.STRATEGIC,
             )
         except (errors.NotFound, errors.Conflict, errors.Denied) as error:
-            log.info("a condition was not taken", extra={"namespace": namespace.name, "error": str(error)})
+            log.info(
+                "condition not written",
+                extra={"cluster": upper.name, "namespace": namespace.name, "error": str(error)},
+            )
         else:
             upper.namespaces.observe(written)
 
 
-def _annotations(said: Plan) -> dict[str, str | None]:
+def _annotations(new_plan: Plan) -> dict[str, str | None]:
     later = dict.fromkeys(key.replace(*keys.POOL, 1) for key in (keys.PLACEMENTS,))
-    if not said.placements:
+    if not new_plan.placements:
         return {keys.PLACEMENTS: None, keys.PLANNED: None, **later}
-    text = placements.spelled(said.placements)
-    return {keys.PLACEMENTS: text, keys.PLANNED: placements.recorded(said.holding), **later}
+    text = placements.encoded(new_plan.placements)
+    return {keys.PLACEMENTS: text, keys.PLANNED: placements.encode_record(new_plan.holding), **later}
 
 
 def _condition(namespace: objects.Object) -> dict[str, Any]:

@@ -1,6 +1,6 @@
-"""The pod scheduler: gives each pod one of the clusters where its namespace has slices, and another when that fails.
+"""The pod scheduler: assigns a pod to a cluster where its namespace has slices, and to another if no node fits there.
 
-A pod that is bound to a node cannot move: it is deleted, and who owns it makes another.
+A bound pod cannot move: it is deleted, and its owner creates another.
 """
 
 import logging
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from hansa.control import controller
-from hansa.control.event_recorder import Kind, Subject
+from hansa.control.event_recorder import EventType, InvolvedObject
 from hansa.kube import errors, objects, resources
 from hansa.model import keys, requests
 from hansa.model.placement import node_of
@@ -19,68 +19,70 @@ from hansa.scheduling.pooling.pool_clusters import PoolClusters
 from hansa.scheduling.pooling.reservations import Reservations
 from hansa.scheduling.pooling.upper_clusters import PodRef, Upper, Uppers
 from hansa.scheduling.slicing import pod_choice
-from hansa.scheduling.slicing.pod_choice import Seat
+from hansa.scheduling.slicing.pod_choice import Assignment
 from hansa.scheduling.slicing.pool import State
 from hansa.scheduling.verdict import Fit
 
 log = logging.getLogger(__name__)
-Below = Callable[[str, str], str]  # the name that a namespace of an upper cluster has in lower ones
-RESERVED = 60.0  # seconds for which room is kept for a pod that was sent and is not bound yet
-TRUSTED = 15.0  # seconds in which a new cluster need not find a node: until then the old one's word stands on the pod
-AVOIDED = 120.0  # seconds for which a cluster that found no node is not asked again
+Below = Callable[[str, str], str]  # maps an upper cluster and its namespace to the name in lower clusters
+RESERVATION_SECONDS = 60.0  # for an assigned pod until it is bound
+# For a new cluster to find a node: until then, the condition PodScheduled may still be that of the former one.
+SCHEDULING_SECONDS = 15.0
+AVOID_SECONDS = 120.0  # until a cluster that found no node is tried again
 
 
 @dataclass(slots=True)
-class _Trial:
-    """What was tried for a pod: since when it is where it is, and which clusters found no node for it."""
+class _Attempt:
+    """The scheduling attempts of a pod: the time of its assignment, and clusters that found no node for it."""
 
     uid: str
     since: float
-    failed: dict[str, tuple[float, str]] = field(default_factory=dict)  # until when, and why
+    failed: dict[str, tuple[float, str]] = field(default_factory=dict)  # end of avoidance, and reason
 
 
 class PodScheduler:
-    """Chooses for one pod at a time. `below` names a namespace of an upper cluster as lower clusters do."""
+    """Reconciles pods. `below` maps namespaces of upper clusters to their names in lower clusters."""
 
     def __init__(
-        self, uppers: Uppers, landscape: PoolClusters, ledger: Reservations, *, below: Below, clock: clock.Clock
+        self, uppers: Uppers, clusters: PoolClusters, reservations: Reservations, *, below: Below, clock: clock.Clock
     ) -> None:
-        self._uppers, self._landscape, self._ledger, self._below, self._clock = uppers, landscape, ledger, below, clock
-        self._trials: dict[PodRef, _Trial] = {}
-        self.waiting: set[PodRef] = set()
-        self.moving: set[PodRef] = set()  # those that a cluster which they left may still have
+        self._uppers, self._clusters, self._reservations = uppers, clusters, reservations
+        self._below, self._clock = below, clock
+        self._attempts: dict[PodRef, _Attempt] = {}
+        self.pending: set[PodRef] = set()  # without a cluster
+        self.moving: set[PodRef] = set()  # a former cluster may still have a copy
 
-    async def reconcile(self, spot: PodRef) -> controller.Outcome:
-        """Give a pod its cluster."""
-        upper = self._uppers.get(spot.upper)
-        pod = upper.pods.get(spot.key) if upper is not None and upper.is_known else None
-        if upper is None or pod is None or pod.is_leaving or requests.is_finished(pod):
-            for spots in (self.waiting, self.moving):
-                spots.discard(spot)
-            self._trials.pop(spot, None)
+    async def reconcile(self, pod_ref: PodRef) -> controller.Outcome:
+        """Assign a pod to a cluster, or evict it from one that its namespace left."""
+        upper = self._uppers.get(pod_ref.upper)
+        pod = upper.pods.get(pod_ref.key) if upper is not None and upper.is_known else None
+        if upper is None or pod is None or pod.is_deleting or requests.is_finished(pod):
+            for refs in (self.pending, self.moving):
+                refs.discard(pod_ref)
+            self._attempts.pop(pod_ref, None)
             return controller.Done()
-        pod = await self._unmark(spot, upper, pod)
-        given = annotations.cluster_of(pod)
-        is_placed = given in self._ledger.holding(spot.space).placements
-        if given and node_of(pod):
-            self.waiting.discard(spot)
+        pod = await self._remove_stale_marks(pod_ref, upper, pod)
+        assigned = annotations.cluster_of(pod)
+        is_placed = assigned in self._reservations.holding(pod_ref.namespace_ref).placements
+        if assigned and node_of(pod):
+            self.pending.discard(pod_ref)
             if not is_placed:
-                await self._evict(upper, pod, given)
+                await self._evict(upper, pod, assigned)
             return controller.Done()
-        if is_placed and not (why := annotations.unschedulable(pod)):
-            self.waiting.discard(spot)
-            self._remember(spot, pod, given)
+        if is_placed and not (reason := annotations.unschedulable(pod)):
+            self.pending.discard(pod_ref)
+            self._restore_reservation(pod_ref, pod, assigned)
             return controller.Done()
-        if is_placed and (rest := self._blame(spot, pod, given, why)) > 0:
+        if is_placed and (rest := self._record_failure(pod_ref, pod, assigned, reason)) > 0:
             return controller.After(rest)
-        return await self._place(spot, upper, pod, given)
+        return await self._place(pod_ref, upper, pod, assigned)
 
-    async def _unmark(self, spot: PodRef, upper: Upper, pod: objects.Object) -> objects.Object:
-        """Take off the marks of clusters that cannot say any more that they have no copy."""
+    async def _remove_stale_marks(self, pod_ref: PodRef, upper: Upper, pod: objects.Object) -> objects.Object:
+        """Remove the moved-from annotations of lost clusters: no syncer confirms that their copies are deleted."""
         marked = annotations.moved_from(pod)
-        if marked or spot in self.moving:  # its new cluster begins to look for a node when the last mark is off
-            self._trials.setdefault(spot, _Trial(pod.uid, 0.0)).since = self._clock.now()
-        (self.moving.add if marked else self.moving.discard)(spot)
+        if marked or pod_ref in self.moving:  # the new copy is created when the last mark is removed
+            self._attempts.setdefault(pod_ref, _Attempt(pod.uid, 0.0)).since = self._clock.now()
+        (self.moving.add if marked else self.moving.discard)(pod_ref)
         if not (lost := [cluster for cluster in marked if self._is_lost(cluster)]):
             return pod
         marks = dict.fromkeys(f"{keys.MOVED_FROM}{cluster}" for cluster in lost)
@@ -90,102 +92,107 @@ class PodScheduler:
         return written
 
     def _is_lost(self, cluster: str) -> bool:
-        land = self._landscape.land(cluster)
-        return land is None or land.state[0] is State.LOST
+        pool_cluster = self._clusters.get(cluster)
+        return pool_cluster is None or pool_cluster.state[0] is State.LOST
 
-    def _remember(self, spot: PodRef, pod: objects.Object, given: str) -> None:
-        """Keep room for a pod that was sent before we began, and may not be bound yet."""
-        land = self._landscape.land(given)
-        if spot in self._trials or land is None or not land.is_known:
+    def _restore_reservation(self, pod_ref: PodRef, pod: objects.Object, assigned: str) -> None:
+        """Reserve resources for a pod that was assigned before this process started, and may not be bound yet."""
+        pool_cluster = self._clusters.get(assigned)
+        if pod_ref in self._attempts or pool_cluster is None or not pool_cluster.is_known:
             return
-        self._trials[spot] = _Trial(pod.uid, self._clock.now())
-        ask = self._ask(spot, pod)
-        if isinstance(fit := evaluation.evaluate(ask, land.view()), Fit):
-            land.reserve(objects.NamespacedName(ask.namespace, pod.name), ask, node=fit.node, seconds=RESERVED)
+        self._attempts[pod_ref] = _Attempt(pod.uid, self._clock.now())
+        request = self._request(pod_ref, pod)
+        if isinstance(fit := evaluation.evaluate(request, pool_cluster.view()), Fit):
+            key = objects.NamespacedName(request.namespace, pod.name)
+            pool_cluster.reserve(key, request, node=fit.node, seconds=RESERVATION_SECONDS)
 
-    def _ask(self, spot: PodRef, pod: objects.Object) -> pod_request.PodRequest:
-        return pod_request.of_pod(pod, lambda namespace: self._below(spot.upper, namespace))
+    def _request(self, pod_ref: PodRef, pod: objects.Object) -> pod_request.PodRequest:
+        return pod_request.of_pod(pod, lambda namespace: self._below(pod_ref.upper, namespace))
 
-    def _blame(self, spot: PodRef, pod: objects.Object, given: str, why: str) -> float:
-        """Remember that a cluster found no node; or, so shortly after the choice, for how long to wait yet."""
-        now, trial = self._clock.now(), self._trials.get(spot)
-        if trial is None or trial.uid != pod.uid:
-            trial = self._trials[spot] = _Trial(pod.uid, now - TRUSTED)
-        if (rest := trial.since + TRUSTED - now) > 0:
+    def _record_failure(self, pod_ref: PodRef, pod: objects.Object, assigned: str, reason: str) -> float:
+        """Record that a cluster found no node. Returns the seconds to wait if the assignment is too recent for that."""
+        now, attempt = self._clock.now(), self._attempts.get(pod_ref)
+        if attempt is None or attempt.uid != pod.uid:
+            attempt = self._attempts[pod_ref] = _Attempt(pod.uid, now - SCHEDULING_SECONDS)
+        if (rest := attempt.since + SCHEDULING_SECONDS - now) > 0:
             return rest
-        trial.failed[given] = (now + AVOIDED, f"found no node for it: {why}")
+        attempt.failed[assigned] = (now + AVOID_SECONDS, f"its scheduler found no node: {reason}")
         return 0.0
 
-    async def _place(self, spot: PodRef, upper: Upper, pod: objects.Object, given: str) -> controller.Outcome:
-        ask = self._ask(spot, pod)
-        avoided = self._avoided(spot, pod)
+    async def _place(self, pod_ref: PodRef, upper: Upper, pod: objects.Object, assigned: str) -> controller.Outcome:
+        request = self._request(pod_ref, pod)
+        avoided = self._avoided(pod_ref, pod)
         verdict = pod_choice.choose(
-            ask,
-            self._ledger.holding(spot.space),
-            used=self._ledger.used(spot.space, besides=spot),
-            views=self._landscape.views(),
+            request,
+            self._reservations.holding(pod_ref.namespace_ref),
+            used=self._reservations.used(pod_ref.namespace_ref, besides=pod_ref),
+            views=self._clusters.views(),
             avoided=avoided,
         )
         if verdict.best is None:
-            self.waiting.add(spot)
-            why = str(verdict) if verdict.refusals else "its namespace has no slices: give it a quota"
-            upper.recorder.record(Subject.of(pod), "NoCluster", why, kind=Kind.WARNING)
-            return controller.After(AVOIDED) if avoided else controller.Done()
-        if verdict.best.cluster != given:
-            await self._give(spot, upper, pod, ask, verdict.best)
-        self.waiting.discard(spot)
+            self.pending.add(pod_ref)
+            reason = (
+                str(verdict)
+                if verdict.refusals
+                else f"namespace {pod.namespace} has no slices: create a ResourceQuota in it"
+            )
+            upper.recorder.record(InvolvedObject.of(pod), "NoCluster", reason, event_type=EventType.WARNING)
+            return controller.After(AVOID_SECONDS) if avoided else controller.Done()
+        if verdict.best.cluster != assigned:
+            await self._assign(pod_ref, upper, pod, request, verdict.best)
+        self.pending.discard(pod_ref)
         return controller.Done()
 
-    async def _give(
-        self, spot: PodRef, upper: Upper, pod: objects.Object, ask: pod_request.PodRequest, fit: Fit
+    async def _assign(
+        self, pod_ref: PodRef, upper: Upper, pod: objects.Object, request: pod_request.PodRequest, fit: Fit
     ) -> None:
-        there, land = objects.NamespacedName(ask.namespace, pod.name), self._landscape.land(fit.cluster)
-        self._ledger.choose(spot, Seat(fit.cluster, ask.amounts))
-        if land is not None:
-            land.reserve(there, ask, node=fit.node, seconds=RESERVED)
+        key, pool_cluster = objects.NamespacedName(request.namespace, pod.name), self._clusters.get(fit.cluster)
+        self._reservations.choose(pod_ref, Assignment(fit.cluster, request.amounts))
+        if pool_cluster is not None:
+            pool_cluster.reserve(key, request, node=fit.node, seconds=RESERVATION_SECONDS)
         metadata = {"uid": pod.uid, "resourceVersion": pod.version, "annotations": self._marks(pod, fit.cluster)}
         patch = {"metadata": metadata}
         try:
             written = await upper.client.patch(resources.PODS, pod.name, patch, namespace=pod.namespace)
             upper.pods.observe(written)
         except errors.ApiError:
-            if land is not None:
-                land.release(there)
+            if pool_cluster is not None:
+                pool_cluster.release(key)
             raise
         finally:
-            self._ledger.settle(spot, upper.pods.get(spot.key))
-        trial = self._trials.setdefault(spot, _Trial(pod.uid, 0.0))
-        trial.since = self._clock.now()
+            self._reservations.settle(pod_ref, upper.pods.get(pod_ref.key))
+        attempt = self._attempts.setdefault(pod_ref, _Attempt(pod.uid, 0.0))
+        attempt.since = self._clock.now()
 
     def _marks(self, pod: objects.Object, cluster: str) -> dict[str, str | None]:
-        """The annotations of a pod that goes to a cluster: it begins there when the former one has no copy any more.
+        """The annotations for an assignment. Moved-from marks delay the new copy until the former one is deleted.
 
-        The mark comes with the choice itself, so that no crash comes between. A lost cluster could not take it off.
+        They are in the same patch as the assignment, so that a crash can't separate them. A lost cluster gets none.
         """
-        given, later = annotations.cluster_of(pod), keys.SUPER_CLUSTER.replace(*keys.POOL, 1)
+        assigned, later = annotations.cluster_of(pod), keys.SUPER_CLUSTER.replace(*keys.POOL, 1)
         marks: dict[str, str | None] = {keys.SUPER_CLUSTER: cluster, later: None}
         if cluster in annotations.moved_from(pod):
             marks[f"{keys.MOVED_FROM}{cluster}"] = None
-        if given and not self._is_lost(given):
-            marks[f"{keys.MOVED_FROM}{given}"] = ""
+        if assigned and not self._is_lost(assigned):
+            marks[f"{keys.MOVED_FROM}{assigned}"] = ""
         return marks
 
-    async def _evict(self, upper: Upper, pod: objects.Object, given: str) -> None:
-        """The namespace left the cluster that the pod is bound in."""
-        is_lost = self._is_lost(given)
-        why = f"its namespace has no slices in {given} any more" + (", which is lost" if is_lost else "")
-        upper.recorder.record(Subject.of(pod), "Evicted", why, kind=Kind.WARNING)
-        log.warning("a pod is evicted", extra={"cluster": upper.name, "pod": str(pod.key), "from": given})
+    async def _evict(self, upper: Upper, pod: objects.Object, assigned: str) -> None:
+        """Delete a bound pod in a cluster where its namespace has no slices any more."""
+        is_lost = self._is_lost(assigned)
+        reason = f"namespace {pod.namespace} has no slices in {assigned}" + (", which is lost" if is_lost else "")
+        upper.recorder.record(InvolvedObject.of(pod), "Evicted", reason, event_type=EventType.WARNING)
+        log.warning("pod evicted", extra={"cluster": upper.name, "pod": str(pod.key), "from": assigned})
         try:
-            # Nobody there can confirm that it ended.
+            # In a lost cluster, no kubelet confirms that the pod ended.
             await upper.client.delete(
                 resources.PODS, pod.name, namespace=pod.namespace, uid=pod.uid, grace=0 if is_lost else None
             )
         except (errors.NotFound, errors.Conflict) as error:
-            log.info("a pod was not evicted", extra={"pod": str(pod.key), "error": str(error)})
+            log.info("pod not evicted", extra={"cluster": upper.name, "pod": str(pod.key), "error": str(error)})
 
-    def _avoided(self, spot: PodRef, pod: objects.Object) -> dict[str, str]:
-        trial, now = self._trials.get(spot), self._clock.now()
-        if trial is None or trial.uid != pod.uid:
+    def _avoided(self, pod_ref: PodRef, pod: objects.Object) -> dict[str, str]:
+        attempt, now = self._attempts.get(pod_ref), self._clock.now()
+        if attempt is None or attempt.uid != pod.uid:
             return {}
-        return {cluster: why for cluster, (until, why) in trial.failed.items() if now < until}
+        return {cluster: reason for cluster, (until, reason) in attempt.failed.items() if now < until}

@@ -1,30 +1,30 @@
-"""All clusters of the pool as they are watched now. Which ones take part is the registry's matter."""
+"""All clusters of the pool. The registry determines which ones are watched."""
 
 import asyncio
 from collections.abc import Callable, Mapping
 
 from hansa.engine import task_set
 from hansa.engine.cluster import Cluster
-from hansa.engine.registry import Registry
+from hansa.engine.registry import ClusterRegistry
 from hansa.runtime import clock, listeners, tasks
 from hansa.scheduling.cluster_view import ClusterView
-from hansa.scheduling.pooling.pool_cluster import ClusterIdentity, Patience, PoolCluster
+from hansa.scheduling.pooling.pool_cluster import LossTimeout, MemberSettings, PoolCluster
 from hansa.scheduling.slicing.pool import Member
 
 
 class PoolClusters:
-    """The lands of a registry's clusters, opened and closed as they come and go."""
+    """A `PoolCluster` for each cluster of a registry, opened and closed as clusters join and leave."""
 
     def __init__(
-        self, registry: Registry, *, clock: clock.Clock, patience: Patience, supervisor: tasks.Supervisor
+        self, registry: ClusterRegistry, *, clock: clock.Clock, loss_timeout: LossTimeout, supervisor: tasks.Supervisor
     ) -> None:
-        self._registry, self._clock, self._patience, self._supervisor = registry, clock, patience, supervisor
-        self._lands: dict[str, PoolCluster] = {}
-        self._facts: dict[str, ClusterIdentity] = {}
+        self._registry, self._clock, self._loss_timeout, self._supervisor = registry, clock, loss_timeout, supervisor
+        self._clusters: dict[str, PoolCluster] = {}
+        self._settings: dict[str, MemberSettings] = {}
         self._listeners: listeners.Listeners[Callable[[str], None]] = listeners.Listeners()
 
     async def run(self) -> None:
-        """Follow the registry."""
+        """Watch the clusters of the registry."""
         await task_set.maintain(
             "pool-cluster", lambda: self._registry.clusters, self._watch, self._registry, supervisor=self._supervisor
         )
@@ -32,53 +32,58 @@ class PoolClusters:
     @property
     def is_open(self) -> bool:
         """Whether all clusters of the registry are watched."""
-        return self._registry.clusters.keys() <= self._lands.keys()
+        return self._registry.clusters.keys() <= self._clusters.keys()
 
     @property
     def is_known(self) -> bool:
-        """Whether all of them were listed and can be reached."""
-        return self.is_open and all(land.is_known and not land.is_away for land in self._lands.values())
+        """Whether all of them have synced and are reachable."""
+        return self.is_open and all(
+            pool_cluster.is_known and not pool_cluster.is_unreachable for pool_cluster in self._clusters.values()
+        )
 
-    def land(self, name: str) -> PoolCluster | None:
-        """One of them."""
-        return self._lands.get(name)
+    def get(self, name: str) -> PoolCluster | None:
+        """The cluster of this name, if it is watched."""
+        return self._clusters.get(name)
 
     def members(self) -> Mapping[str, Member]:
-        """What planning sees."""
-        return {name: land.member() for name, land in self._lands.items()}
+        """The clusters for planning."""
+        return {name: pool_cluster.member() for name, pool_cluster in self._clusters.items()}
 
     def views(self) -> Mapping[str, ClusterView]:
-        """What a pod's choice sees; those that are not known yet are left out."""
-        return {name: land.view() for name, land in self._lands.items() if land.is_known}
+        """The clusters for the choice of a pod's cluster, without those that have not synced."""
+        return {name: pool_cluster.view() for name, pool_cluster in self._clusters.items() if pool_cluster.is_known}
 
-    def learn(self, name: str, facts: ClusterIdentity) -> None:
-        """What people say about a cluster, now or when it comes."""
-        self._facts[name] = facts
-        if (land := self._lands.get(name)) is not None:
-            land.learn(facts)
+    def update_settings(self, name: str, settings: MemberSettings) -> None:
+        """Set the settings of a cluster, which may join later."""
+        self._settings[name] = settings
+        if (pool_cluster := self._clusters.get(name)) is not None:
+            pool_cluster.update_settings(settings)
 
-    def vouch(self, name: str) -> None:
-        """Somebody else reaches a cluster."""
-        if (land := self._lands.get(name)) is not None:
-            land.vouch()
+    def report_reachable(self, name: str) -> None:
+        """Another process reports a cluster as reachable."""
+        if (pool_cluster := self._clusters.get(name)) is not None:
+            pool_cluster.report_reachable()
 
     def listen(self, notify: Callable[[str], None]) -> Callable[[], None]:
-        """Tell `notify` which cluster may have more or less room than before. The answer ends it."""
+        """Call `notify` with the name of a changed cluster. Returns a function that ends this."""
         return self._listeners.add(notify)
 
     async def _watch(self, cluster: Cluster) -> None:
-        name, land = cluster.name, PoolCluster(cluster, clock=self._clock, patience=self._patience, notify=self._tell)
+        name, pool_cluster = (
+            cluster.name,
+            PoolCluster(cluster, clock=self._clock, loss_timeout=self._loss_timeout, notify=self._notify),
+        )
         try:
-            await land.open()
-            self._lands[name] = land
-            land.learn(self._facts.get(name, land.facts))
-            self._tell(name)
+            await pool_cluster.open()
+            self._clusters[name] = pool_cluster
+            pool_cluster.update_settings(self._settings.get(name, pool_cluster.settings))
+            self._notify(name)
             await asyncio.get_running_loop().create_future()
         finally:
-            self._lands.pop(name, None)
-            await land.close()
-            self._tell(name)
+            self._clusters.pop(name, None)
+            await pool_cluster.close()
+            self._notify(name)
 
-    def _tell(self, name: str) -> None:
+    def _notify(self, name: str) -> None:
         for notify in self._listeners:
             notify(name)

@@ -1,6 +1,6 @@
-"""Which clusters the pool has: Clusters (cluster.x-k8s.io) of the meta cluster that are provisioned.
+"""The members of the pool: Clusters (cluster.x-k8s.io) of the meta cluster with phase Provisioned.
 
-The Secret of the same name holds the kubeconfig. What runs there is left to others.
+The Secret of the same name has the kubeconfig. `PoolClusters` watches the members.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ import yaml
 from hansa.control import controller, queue, store, table
 from hansa.control.informer import Informers, Scope
 from hansa.engine.cluster import Cluster
-from hansa.engine.registry import Registry
+from hansa.engine.registry import ClusterRegistry
 from hansa.kube import errors, objects, resources
 from hansa.kube.client import Client
 from hansa.kube.credentials import Credentials
@@ -26,36 +26,39 @@ from hansa.kube.resource import Resource
 from hansa.model import keys
 from hansa.runtime import clock, metrics
 from hansa.runtime.errors import HansaError
-from hansa.scheduling.pooling.pool_cluster import ClusterIdentity
+from hansa.scheduling.pooling.pool_cluster import MemberSettings
 from hansa.scheduling.slicing import pool
 
 log = logging.getLogger(__name__)
 GROUP: Final = "cluster.x-k8s.io"
-OURS: Final = "v1alpha4"  # the version of the definition that we bring
-SECRET_KEY: Final = "admin-kubeconfig"  # noqa: S105 - a name
-FIRST_LIST: Final = 10.0  # seconds for the first look at a Secret
-SERVED_SECONDS: Final = 60.0  # in which a new definition is served
+OUR_VERSION: Final = "v1alpha4"  # the version of the CRD that is installed if there is none
+SECRET_KEY: Final = "admin-kubeconfig"  # noqa: S105 - a key of the Secret
+FIRST_LIST_SECONDS: Final = 10.0  # for the first list of a Secret
+SERVED_SECONDS: Final = 60.0  # for a new CRD to be served
 
 
 class Phase:
-    """The phases that matter here."""
+    """The phases of a Cluster that are read."""
 
     PROVISIONED = "Provisioned"
     FAILED = "Failed"
 
 
 async def resource(client: Client, *, is_installed: bool = True) -> Resource:
-    """Clusters in the version that the meta cluster serves. Without a definition, ours is made, if that is allowed."""
+    """The resource of Clusters, in a version that the meta cluster serves. Installs a CRD if allowed."""
     name = f"clusters.{GROUP}"
     try:
         definition = await client.get(resources.CUSTOM_RESOURCE_DEFINITIONS, name)
     except errors.NotFound:
         if not is_installed:
-            raise HansaError(f"the meta cluster has no {name}: install it, or let this program do it") from None
+            raise HansaError(
+                f"CustomResourceDefinition {name} not found in the meta cluster: install it, or start vc-scheduler"
+                " without --no-install"
+            ) from None
         text = (Path(__file__).parent / "crds" / "clusters.yaml").read_text()
         definition = await client.create(resources.CUSTOM_RESOURCE_DEFINITIONS, objects.Object.of(yaml.safe_load(text)))
     served = [one["name"] for one in definition.spec["versions"] if one.get("served")]
-    found = Resource(GROUP, OURS if OURS in served else served[0], "clusters", kind="Cluster")
+    found = Resource(GROUP, OUR_VERSION if OUR_VERSION in served else served[0], "clusters", kind="Cluster")
     async with asyncio.timeout(SERVED_SECONDS):
         while not await _is_served(client, found):
             await asyncio.sleep(0.1)
@@ -72,33 +75,38 @@ async def _is_served(client: Client, found: Resource) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Member:
-    place: objects.NamespacedName
+    key: objects.NamespacedName
     credentials: SecretCredentials
     client: Client
 
 
 class PoolMembers:
-    """Keeps a registry as the Clusters say. `connect` makes a client of credentials, `join` a cluster of a client.
+    """Adds members to a registry and removes them. `connect` makes a client, `join` makes a cluster from a client.
 
-    `learn` is told what people say about each. A cluster is named as its Cluster is.
+    `update_settings` is called with the settings of each member. A member has the name of its Cluster.
     """
 
     def __init__(
         self,
-        registry: Registry,
+        registry: ClusterRegistry,
         meta: Informers,
         clusters: Resource,
         *,
         connect: Callable[[Credentials], Client],
         join: Callable[[str, Client], Cluster],
-        learn: Callable[[str, ClusterIdentity], None],
+        update_settings: Callable[[str, MemberSettings], None],
         headroom: pool.Headroom,
         clock: clock.Clock,
         random: randomness.Random,
         metrics: metrics.Registry,
     ) -> None:
         self._registry, self._meta, self._scope = registry, meta, Scope(clusters)
-        self._connect, self._join_cluster, self._learn, self._headroom = connect, join, learn, headroom
+        self._connect, self._join_cluster, self._update_settings, self._headroom = (
+            connect,
+            join,
+            update_settings,
+            headroom,
+        )
         self._clusters: store.Store | None = None
         self._members: dict[str, _Member] = {}
         self._secrets: dict[objects.NamespacedName, tuple[store.Store, contextlib.AsyncExitStack]] = {}
@@ -112,12 +120,12 @@ class PoolMembers:
 
     @property
     def is_known(self) -> bool:
-        """Whether all Clusters were looked at once: from then on, one that is not there is not in the pool."""
+        """Whether all Clusters were reconciled once, so that the members of the pool are known."""
         known = self._clusters
-        return known is not None and known.knowledge.is_complete and self._seen >= set(known)
+        return known is not None and known.freshness.has_synced and self._seen >= set(known)
 
     async def run(self) -> None:
-        """Follow the Clusters until drained; then all of them leave."""
+        """Reconcile Clusters until drained; then all members leave the registry."""
         async with contextlib.AsyncExitStack() as stack:
             stack.push_async_callback(self._leave_all)
             self._clusters = await stack.enter_async_context(self._meta.share(self._scope))
@@ -125,30 +133,30 @@ class PoolMembers:
             await self._controller.run()
 
     def drain(self) -> None:
-        """Begin nothing new."""
+        """Finish the reconciles in progress, then let `run` return."""
         self._controller.drain()
 
     def cluster(self, name: str) -> objects.Object | None:
         """The Cluster of a member."""
         member = self._members.get(name)
-        return None if member is None or self._clusters is None else self._clusters.get(member.place)
+        return None if member is None or self._clusters is None else self._clusters.get(member.key)
 
-    async def _reconcile(self, place: objects.NamespacedName) -> controller.Outcome:
+    async def _reconcile(self, key: objects.NamespacedName) -> controller.Outcome:
         assert self._clusters is not None  # the controller runs inside of `run`
-        found = self._clusters.get(place)
-        member = self._members.get(place.name)
-        if member is not None and member.place != place:
-            log.warning("two Clusters have one name", extra={"cluster": str(place), "other": str(member.place)})
+        found = self._clusters.get(key)
+        member = self._members.get(key.name)
+        if member is not None and member.key != key:
+            log.warning("duplicate Cluster name", extra={"cluster": str(key), "other": str(member.key)})
         elif found is None or found.status.get("phase") == Phase.FAILED:
-            await self._leave(place.name, place)
+            await self._leave(key.name, key)
         elif member is not None or found.status.get("phase") == Phase.PROVISIONED:
             await self._keep(found, member)
-        self._seen.add(place)
+        self._seen.add(key)
         return controller.Done()
 
     async def _keep(self, found: objects.Object, member: _Member | None) -> None:
         secret = await self._secret(found.key)
-        self._learn(found.name, self._facts(found))
+        self._update_settings(found.name, self._settings(found))
         if member is not None:
             if secret is not None:
                 member.credentials.observe(secret)
@@ -157,40 +165,40 @@ class PoolMembers:
             client = self._connect(credentials)
             self._members[found.name] = _Member(found.key, credentials, client)
             self._registry.join(self._join_cluster(found.name, client))
-            log.info("a cluster joins the pool", extra={"cluster": found.name})
+            log.info("cluster joined pool", extra={"cluster": found.name})
 
-    def _facts(self, found: objects.Object) -> ClusterIdentity:
+    def _settings(self, found: objects.Object) -> MemberSettings:
         headroom, text = self._headroom, found.annotations.get(keys.HEADROOM, "")
         try:
             headroom = pool.headroom(text) if text else headroom
         except pool.HeadroomError as error:
-            log.warning("a headroom is left as it was", extra={"cluster": found.name, "error": str(error)})
-        is_leaving = found.is_leaving or found.annotations.get(keys.LEAVING) == "true"
+            log.warning("invalid headroom annotation, default used", extra={"cluster": found.name, "error": str(error)})
+        is_leaving = found.is_deleting or found.annotations.get(keys.LEAVING) == "true"
         has_agent = found.annotations.get(keys.AGENT) == "true"
-        return ClusterIdentity(dict(found.labels), headroom, is_leaving, has_agent)
+        return MemberSettings(dict(found.labels), headroom, is_leaving, has_agent)
 
-    async def _secret(self, place: objects.NamespacedName) -> objects.Object | None:
-        if place not in self._secrets:
-            scope = Scope(resources.SECRETS, namespace=place.namespace, fields=f"metadata.name={place.name}")
+    async def _secret(self, key: objects.NamespacedName) -> objects.Object | None:
+        if key not in self._secrets:
+            scope = Scope(resources.SECRETS, namespace=key.namespace, fields=f"metadata.name={key.name}")
             stack = contextlib.AsyncExitStack()
             cache = await stack.enter_async_context(self._meta.share(scope))
             stack.callback(cache.listen(self._queue.add, table.own_key))
-            self._secrets[place] = cache, stack
-        cache, _ = self._secrets[place]
-        await cache.knowledge.wait_complete(FIRST_LIST)
-        return cache.get(place)
+            self._secrets[key] = cache, stack
+        cache, _ = self._secrets[key]
+        await cache.freshness.wait_synced(FIRST_LIST_SECONDS)
+        return cache.get(key)
 
-    async def _leave(self, name: str, place: objects.NamespacedName) -> None:
-        if (kept := self._secrets.pop(place, None)) is not None:
+    async def _leave(self, name: str, key: objects.NamespacedName) -> None:
+        if (kept := self._secrets.pop(key, None)) is not None:
             await kept[1].aclose()
         if (member := self._members.pop(name, None)) is not None:
             await self._registry.leave(name)
             await member.client.close()
-            log.info("a cluster left the pool", extra={"cluster": name})
+            log.info("cluster left pool", extra={"cluster": name})
 
     async def _leave_all(self) -> None:
         for name, member in list(self._members.items()):
-            await self._leave(name, member.place)
+            await self._leave(name, member.key)
         for _, stack in self._secrets.values():
             await stack.aclose()
         self._secrets.clear()

@@ -1,4 +1,4 @@
-"""The schedulers of a pool together: who is looked at after which change, and what must be known to begin."""
+"""The namespace and pod schedulers of a pool: their queues, which events requeue which keys, and when they start."""
 
 import asyncio
 import logging
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from hansa.control import controller, queue
 from hansa.control.event_recorder import Recorder
 from hansa.engine.cluster import Cluster
-from hansa.engine.registry import Registry
+from hansa.engine.registry import ClusterRegistry
 from hansa.runtime import clock, metrics, tasks
 from hansa.scheduling.pooling import annotations
 from hansa.scheduling.pooling.namespace_scheduler import NamespaceScheduler
@@ -19,23 +19,22 @@ from hansa.scheduling.pooling.upper_clusters import NAMESPACE, NamespaceRef, Pod
 from hansa.scheduling.slicing.pool import State
 
 log = logging.getLogger(__name__)
-WORKERS = 64  # namespaces, and pods, that are written at once; also of one upper cluster
-LOOK_AGAIN = 0.5  # seconds from one look at whether all is known to the next
-PATIENCE = 30.0  # seconds after which the first plan is made although some have not been listed
-PAUSE = 0.2  # seconds in which many changes of clusters wake those that wait once
+WORKERS = 64  # concurrent reconciles of namespaces, and of pods; also of one upper cluster
+START_POLL = 0.5  # seconds between checks whether scheduling can start
+START_TIMEOUT = 30.0  # seconds; then scheduling starts without clusters that have not synced
+WAKE_DELAY = 0.2  # seconds; changes of clusters within it requeue pending keys once
 
 
 class PoolScheduler:
-    """Places the namespaces and pods of `uppers` in the clusters of `landscape`.
+    """Places the namespaces and pods of `uppers` in `clusters`.
 
-    `is_pool_known` says whether all clusters of the pool have joined: before, one that is missing may only be late.
-    `are_uppers_known` says the same of the upper clusters.
+    `is_pool_known` is whether all clusters of the pool have joined, `are_uppers_known` whether all upper clusters have.
     """
 
     def __init__(
         self,
-        uppers: Registry,
-        landscape: PoolClusters,
+        uppers: ClusterRegistry,
+        clusters: PoolClusters,
         *,
         settings: annotations.PoolSettings,
         below: Below,
@@ -47,40 +46,49 @@ class PoolScheduler:
         random: randomness.Random,
         metrics: metrics.Registry,
     ) -> None:
-        self._landscape, self._clock = landscape, clock
+        self._clusters, self._clock = clusters, clock
         self._is_pool_known, self._are_uppers_known = is_pool_known, are_uppers_known
-        self._ledger = Reservations()
+        self._reservations = Reservations()
         self._uppers = Uppers(uppers, self, recorder=recorder, supervisor=supervisor)
         self._namespaces = NamespaceScheduler(
-            self._uppers, landscape, self._ledger, settings=settings, clock=clock, moved=self._moved
+            self._uppers,
+            clusters,
+            self._reservations,
+            settings=settings,
+            clock=clock,
+            holding_changed=self._holding_changed,
         )
-        self._pods = PodScheduler(self._uppers, landscape, self._ledger, below=below, clock=clock)
-        self._spaces: queue.Queue[NamespaceRef] = queue.Queue(
-            "namespace-scheduler", clock=clock, random=random, metrics=metrics, group=_upper_of_space, width=WORKERS
+        self._pods = PodScheduler(self._uppers, clusters, self._reservations, below=below, clock=clock)
+        self._namespace_queue: queue.Queue[NamespaceRef] = queue.Queue(
+            "namespace-scheduler", clock=clock, random=random, metrics=metrics, group=_upper_of_namespace, width=WORKERS
         )
-        self._spots: queue.Queue[PodRef] = queue.Queue(
-            "pod-scheduler", clock=clock, random=random, metrics=metrics, group=_upper_of_spot, width=WORKERS
+        self._pod_queue: queue.Queue[PodRef] = queue.Queue(
+            "pod-scheduler", clock=clock, random=random, metrics=metrics, group=_upper_of_pod, width=WORKERS
         )
         self._controllers = (
             controller.Controller(
-                "namespace-scheduler", self._place_namespace, queue=self._spaces, metrics=metrics, workers=WORKERS
+                "namespace-scheduler",
+                self._place_namespace,
+                queue=self._namespace_queue,
+                metrics=metrics,
+                workers=WORKERS,
             ),
             controller.Controller(
-                "pod-scheduler", self._place_pod, queue=self._spots, metrics=metrics, workers=WORKERS
+                "pod-scheduler", self._place_pod, queue=self._pod_queue, metrics=metrics, workers=WORKERS
             ),
         )
         self._states: dict[str, State | None] = {}
         self._timer: asyncio.TimerHandle | None = None
-        self._begun = asyncio.Event()
+        self._started = asyncio.Event()
 
     async def run(self) -> None:
-        """Schedule until drained. Begun again, it knows nothing and hears everybody anew."""
-        self._begun.clear()
-        self._ledger.clear()
-        end = self._landscape.listen(self._land_changed)
+        """Schedule until drained. Each run starts without state and reads all annotations."""
+        self._started.clear()
+        self._reservations.clear()
+        end = self._clusters.listen(self._cluster_changed)
         try:
             async with asyncio.TaskGroup() as group:
-                others = [group.create_task(self._uppers.run()), group.create_task(self._begin())]
+                others = [group.create_task(self._uppers.run()), group.create_task(self._start())]
                 async with asyncio.TaskGroup() as workers:
                     for one in self._controllers:
                         workers.create_task(one.run())
@@ -93,90 +101,92 @@ class PoolScheduler:
                 self._timer = None
 
     async def ready(self) -> None:
-        """Wait until enough is known to schedule."""
-        await self._begun.wait()
+        """Wait until scheduling has started."""
+        await self._started.wait()
 
     def drain(self) -> None:
-        """Begin nothing new."""
+        """Finish the reconciles in progress, then let `run` return."""
         for one in self._controllers:
             one.drain()
 
-    def space_changed(self, space: NamespaceRef) -> None:
-        """A namespace, or a quota in it, is another."""
-        self._spaces.add(space)
+    def namespace_changed(self, namespace_ref: NamespaceRef) -> None:
+        """Requeue a namespace: it or one of its quotas changed."""
+        self._namespace_queue.add(namespace_ref)
 
-    def pod_changed(self, spot: PodRef) -> None:
-        """A pod is another, or gone."""
-        upper = self._uppers.get(spot.upper)
-        if self._ledger.observe(spot, None if upper is None else upper.pods.get(spot.key)):
-            self._wake_waiting(spot.space)
-        self._spots.add(spot)
+    def pod_changed(self, pod_ref: PodRef) -> None:
+        """Requeue a pod: it changed or was deleted."""
+        upper = self._uppers.get(pod_ref.upper)
+        if self._reservations.observe(pod_ref, None if upper is None else upper.pods.get(pod_ref.key)):
+            self._wake_pending(pod_ref.namespace_ref)
+        self._pod_queue.add(pod_ref)
 
-    async def _place_namespace(self, space: NamespaceRef) -> controller.Outcome:
-        return await self._namespaces.reconcile(space) if self._begun.is_set() else controller.After(LOOK_AGAIN)
+    async def _place_namespace(self, namespace_ref: NamespaceRef) -> controller.Outcome:
+        return (
+            await self._namespaces.reconcile(namespace_ref) if self._started.is_set() else controller.After(START_POLL)
+        )
 
-    async def _place_pod(self, spot: PodRef) -> controller.Outcome:
-        return await self._pods.reconcile(spot) if self._begun.is_set() else controller.After(LOOK_AGAIN)
+    async def _place_pod(self, pod_ref: PodRef) -> controller.Outcome:
+        return await self._pods.reconcile(pod_ref) if self._started.is_set() else controller.After(START_POLL)
 
-    async def _begin(self) -> None:
-        """Wait until enough is known: what others hold must be entered before anything is given away."""
-        began = self._clock.now()
-        while not self._is_enough_known(is_late=self._clock.now() - began >= PATIENCE):
-            await self._clock.sleep(LOOK_AGAIN)
+    async def _start(self) -> None:
+        """Wait until caches are synced: existing slices must be recorded before the first plan."""
+        started_at = self._clock.now()
+        while not self._can_start(is_late=self._clock.now() - started_at >= START_TIMEOUT):
+            await self._clock.sleep(START_POLL)
         self._namespaces.load()
-        self._begun.set()
-        log.info("scheduling begins", extra={"clusters": sorted(self._landscape.members())})
+        self._started.set()
+        log.info("scheduling started", extra={"clusters": ",".join(sorted(self._clusters.members()))})
 
-    def _is_enough_known(self, *, is_late: bool) -> bool:
-        """Who is in the pool must be known. Those who don't answer are waited for a while only."""
-        is_heard = self._landscape.is_known and self._are_uppers_known() and self._uppers.are_heard()
-        return self._is_pool_known() and self._landscape.is_open and (is_late or is_heard)
+    def _can_start(self, *, is_late: bool) -> bool:
+        """The members of the pool must be known. Clusters that have not synced are awaited until it is late."""
+        have_synced = self._clusters.is_known and self._are_uppers_known() and self._uppers.have_synced()
+        return self._is_pool_known() and self._clusters.is_open and (is_late or have_synced)
 
-    def _moved(self, space: NamespaceRef) -> None:
-        """A namespace holds other slices: its pods are looked at, and others who wait."""
-        upper = self._uppers.get(space.upper)
-        for pod in upper.pods.find(NAMESPACE, space.name) if upper is not None else ():
-            self._spots.add(PodRef(space.upper, pod.namespace, pod.name))
+    def _holding_changed(self, namespace_ref: NamespaceRef) -> None:
+        """Requeue the pods of a namespace whose slices changed, and all pending keys."""
+        upper = self._uppers.get(namespace_ref.upper)
+        for pod in upper.pods.find(NAMESPACE, namespace_ref.name) if upper is not None else ():
+            self._pod_queue.add(PodRef(namespace_ref.upper, pod.namespace, pod.name))
         self._wake_soon()
 
-    def _wake_waiting(self, space: NamespaceRef) -> None:
-        """Pods of a namespace use less than before."""
-        if space in self._namespaces.uneasy:
-            self._spaces.add(space)
-        for spot in [spot for spot in self._pods.waiting if spot.space == space]:
-            self._spots.add(spot)
+    def _wake_pending(self, namespace_ref: NamespaceRef) -> None:
+        """Requeue the pending pods of a namespace whose pods use less than before."""
+        if namespace_ref in self._namespaces.incomplete:
+            self._namespace_queue.add(namespace_ref)
+        for pod_ref in [pod_ref for pod_ref in self._pods.pending if pod_ref.namespace_ref == namespace_ref]:
+            self._pod_queue.add(pod_ref)
 
-    def _land_changed(self, name: str) -> None:
-        land = self._landscape.land(name)
-        state = None if land is None else land.state[0]
+    def _cluster_changed(self, name: str) -> None:
+        pool_cluster = self._clusters.get(name)
+        state = None if pool_cluster is None else pool_cluster.state[0]
         if self._states.get(name) != state:
             self._states[name] = state
-            log.info("a cluster of the pool is another", extra={"cluster": name, "is": state or "gone"})
+            log.info("pool cluster changed", extra={"cluster": name, "state": state or "removed"})
             self._wake_all()
         else:
             self._wake_soon()
 
     def _wake_soon(self) -> None:
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(PAUSE, self._wake)
+            self._timer = asyncio.get_running_loop().call_later(WAKE_DELAY, self._wake)
 
     def _wake(self) -> None:
         self._timer = None
-        for space in self._namespaces.uneasy:
-            self._spaces.add(space)
-        for spot in self._pods.waiting | self._pods.moving:
-            self._spots.add(spot)
+        for namespace_ref in self._namespaces.incomplete:
+            self._namespace_queue.add(namespace_ref)
+        for pod_ref in self._pods.pending | self._pods.moving:
+            self._pod_queue.add(pod_ref)
 
     def _wake_all(self) -> None:
         for upper in self._uppers.all():
             for namespace in upper.namespaces:
-                self._spaces.add(NamespaceRef(upper.name, namespace.name))
+                self._namespace_queue.add(NamespaceRef(upper.name, namespace.name))
         self._wake_soon()
 
 
-def _upper_of_space(space: NamespaceRef) -> str:
-    return space.upper
+def _upper_of_namespace(namespace_ref: NamespaceRef) -> str:
+    return namespace_ref.upper
 
 
-def _upper_of_spot(spot: PodRef) -> str:
-    return spot.upper
+def _upper_of_pod(pod_ref: PodRef) -> str:
+    return pod_ref.upper

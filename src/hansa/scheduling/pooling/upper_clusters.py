@@ -1,4 +1,4 @@
-"""The clusters whose namespaces and pods are placed: their caches, opened and closed as clusters come and go."""
+"""The upper clusters whose namespaces and pods are scheduled: their caches, and events for the schedulers."""
 
 import asyncio
 import contextlib
@@ -11,7 +11,7 @@ from hansa.control.informer import Scope
 from hansa.control.store import Store
 from hansa.engine import task_set
 from hansa.engine.cluster import Cluster
-from hansa.engine.registry import Registry
+from hansa.engine.registry import ClusterRegistry
 from hansa.kube import objects, resources
 from hansa.kube.resource import Resource
 from hansa.runtime import tasks
@@ -37,7 +37,7 @@ class PodRef(NamedTuple):
     name: str
 
     @property
-    def space(self) -> NamespaceRef:
+    def namespace_ref(self) -> NamespaceRef:
         return NamespaceRef(self.upper, self.namespace)
 
     @property
@@ -49,25 +49,25 @@ class PodRef(NamedTuple):
 
 
 class Listener(Protocol):
-    """Who wants to know what to look at."""
+    """Gets the keys of changed objects."""
 
-    def space_changed(self, space: NamespaceRef) -> None:
-        """A namespace, or a quota in it."""
+    def namespace_changed(self, namespace_ref: NamespaceRef) -> None:
+        """A namespace, or a quota in it, changed."""
 
-    def pod_changed(self, spot: PodRef) -> None:
-        """A pod."""
+    def pod_changed(self, pod_ref: PodRef) -> None:
+        """A pod changed."""
 
 
 class Upper:
-    """One of them."""
+    """The caches of one upper cluster, and its event recorder."""
 
-    def __init__(self, cluster: Cluster, ears: Listener, recorder: Recorder) -> None:
-        self.name, self.client, self._cluster, self._ears = cluster.name, cluster.client, cluster, ears
+    def __init__(self, cluster: Cluster, listener: Listener, recorder: Recorder) -> None:
+        self.name, self.client, self._cluster, self._listener = cluster.name, cluster.client, cluster, listener
         self.recorder = recorder
         self._stack = contextlib.AsyncExitStack()
 
     async def open(self, supervisor: tasks.Supervisor) -> None:
-        """Begin to watch, and to write events."""
+        """Start watching, and writing events."""
         writing = supervisor.start("events", self.recorder.run, cluster=self.name)
         self._stack.push_async_callback(tasks.cancel, writing)
 
@@ -76,85 +76,85 @@ class Upper:
 
         self.namespaces = await share(resources.NAMESPACES)
         self.quotas, self.pods = await share(resources.QUOTAS), await share(resources.PODS)
-        self._stack.callback(self._look_at_all, False)  # when it leaves
+        self._stack.callback(self._enqueue_all, False)  # when it leaves
         for store in (self.quotas, self.pods):
             store.index(NAMESPACE, _namespace)
         ends = (
-            self.namespaces.listen(self._look_at_space, lambda obj: (obj.name,)),
-            self.quotas.listen(self._look_at_space, _namespace),
-            self.pods.listen(self._look_at_pod, table.own_key),
-            *(store.knowledge.listen(self._look_at_all) for store in (self.namespaces, self.quotas, self.pods)),
+            self.namespaces.listen(self._enqueue_namespace, lambda obj: (obj.name,)),
+            self.quotas.listen(self._enqueue_namespace, _namespace),
+            self.pods.listen(self._enqueue_pod, table.own_key),
+            *(store.freshness.listen(self._enqueue_all) for store in (self.namespaces, self.quotas, self.pods)),
         )
         for end in ends:
             self._stack.callback(end)
 
     async def close(self) -> None:
-        """Watch no longer."""
+        """Stop watching."""
         await self._stack.aclose()
 
     @property
     def is_complete(self) -> bool:
-        """Whether all was listed once."""
-        return all(store.knowledge.is_complete for store in (self.namespaces, self.quotas, self.pods))
+        """Whether all caches have synced once."""
+        return all(store.freshness.has_synced for store in (self.namespaces, self.quotas, self.pods))
 
     @property
     def is_known(self) -> bool:
-        """Whether what is not there can be said to be absent."""
-        return all(store.knowledge.is_known for store in (self.namespaces, self.quotas, self.pods))
+        """Whether the caches are current, so that an object that is not in them does not exist."""
+        return all(store.freshness.is_known for store in (self.namespaces, self.quotas, self.pods))
 
     @property
-    def is_away(self) -> bool:
-        """Whether its API server does not answer."""
+    def is_unreachable(self) -> bool:
+        """Whether its API server is unreachable."""
         return not self._cluster.health.is_reachable
 
-    def _look_at_all(self, _is_known: bool) -> None:
+    def _enqueue_all(self, _is_known: bool) -> None:
         for key in list(self.namespaces):
-            self._look_at_space(key.name)
+            self._enqueue_namespace(key.name)
         for key in list(self.pods):
-            self._look_at_pod(key)
+            self._enqueue_pod(key)
 
-    def _look_at_space(self, name: str) -> None:
-        self._ears.space_changed(NamespaceRef(self.name, name))
+    def _enqueue_namespace(self, name: str) -> None:
+        self._listener.namespace_changed(NamespaceRef(self.name, name))
 
-    def _look_at_pod(self, key: objects.NamespacedName) -> None:
-        self._ears.pod_changed(PodRef(self.name, key.namespace, key.name))
+    def _enqueue_pod(self, key: objects.NamespacedName) -> None:
+        self._listener.pod_changed(PodRef(self.name, key.namespace, key.name))
 
 
 class Uppers:
-    """All of a registry."""
+    """All upper clusters of a registry."""
 
     def __init__(
         self,
-        registry: Registry,
-        ears: Listener,
+        registry: ClusterRegistry,
+        listener: Listener,
         *,
         recorder: Callable[[Cluster], Recorder],
         supervisor: tasks.Supervisor,
     ) -> None:
-        self._registry, self._ears, self._recorder, self._supervisor = registry, ears, recorder, supervisor
+        self._registry, self._listener, self._recorder, self._supervisor = registry, listener, recorder, supervisor
         self._uppers: dict[str, Upper] = {}
 
     async def run(self) -> None:
-        """Follow the registry."""
+        """Watch the clusters of the registry."""
         await task_set.maintain(
             "upper", lambda: self._registry.clusters, self._watch, self._registry, supervisor=self._supervisor
         )
 
     def get(self, name: str) -> Upper | None:
-        """One of them, if it takes part."""
+        """The upper cluster of this name, if it is watched."""
         return self._uppers.get(name)
 
     def all(self) -> list[Upper]:
-        """All that take part."""
+        """All that are watched."""
         return list(self._uppers.values())
 
-    def are_heard(self) -> bool:
-        """Whether each was listed, or does not answer."""
-        everyone = self._registry.clusters.keys() <= self._uppers.keys()
-        return everyone and all(upper.is_complete or upper.is_away for upper in self._uppers.values())
+    def have_synced(self) -> bool:
+        """Whether each has synced or is unreachable."""
+        are_watched = self._registry.clusters.keys() <= self._uppers.keys()
+        return are_watched and all(upper.is_complete or upper.is_unreachable for upper in self._uppers.values())
 
     async def _watch(self, cluster: Cluster) -> None:
-        upper = Upper(cluster, self._ears, self._recorder(cluster))
+        upper = Upper(cluster, self._listener, self._recorder(cluster))
         try:
             await upper.open(self._supervisor)
             self._uppers[cluster.name] = upper

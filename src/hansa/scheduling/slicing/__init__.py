@@ -1,1 +1,1 @@
-"""Namespace slices: quotas laid out over clusters, and the cluster of a pod within them. Pure."""
+"""Namespace slices: the plan that distributes a quota over clusters, and the choice of a pod's cluster. Pure."""

@@ -1,4 +1,4 @@
-"""Placements: how many slices each cluster has of a namespace, as its annotation says it: {"r1":1,"r2":1}."""
+"""Placements: the number of a namespace's slices in each cluster. Its annotation has them as JSON: {"r1":1,"r2":1}."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,12 +13,12 @@ Placements = Mapping[str, int]  # slices by cluster, each at least one
 
 
 class PlacementError(errors.HansaError, ValueError):
-    """Placements cannot be read."""
+    """Placements are not valid."""
 
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """What a namespace has: slices of a size, by cluster."""
+    """The slices of a namespace: their number by cluster, and their size."""
 
     placements: Placements = field(default_factory=dict)
     slice: slices.Slice = field(default_factory=lambda: slices.DEFAULT)
@@ -27,49 +27,52 @@ class Holding:
         return sum(self.placements.values())
 
 
-def read(text: str) -> Placements:
-    """Placements from their annotation. Clusters with no slices are left out; nothing at all is no placements."""
+def parse(text: str) -> Placements:
+    """Parse the annotation. Clusters with zero slices are left out; an empty text means no placements."""
     if not text.strip():
         return {}
     try:
         numbers = msgspec.json.decode(text, type=dict[str, int])
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise _unreadable(text, str(error)) from None
+        raise _invalid(text, str(error)) from None
     if any(number < 0 for number in numbers.values()):
-        raise _unreadable(text, "a number of slices is below zero")
-    return settled(numbers)
+        raise _invalid(text, "a number of slices is negative")
+    return normalized(numbers)
 
 
-def spelled(placements: Placements) -> str:
-    """Placements as their annotation has them; the same placements are the same text."""
-    return msgspec.json.encode(settled(placements)).decode()
+def encoded(placements: Placements) -> str:
+    """The value of the annotation; equal placements give equal text."""
+    return msgspec.json.encode(normalized(placements)).decode()
 
 
-def settled(placements: Placements) -> dict[str, int]:
-    """Sorted, and without clusters that have none."""
+def normalized(placements: Placements) -> dict[str, int]:
+    """Sorted by cluster, without clusters that have zero slices."""
     return {cluster: number for cluster, number in sorted(placements.items()) if number}
 
 
-def beyond(former: Holding, now: Holding) -> Holding:
-    """What of a former holding is not in the one of now; all of it if slices have another size."""
+def excess(former: Holding, now: Holding) -> Holding:
+    """The slices of a former holding that the current one doesn't have; all of them if the size differs."""
     if former.slice != now.slice:
         return former
     less = {cluster: number - now.placements.get(cluster, 0) for cluster, number in former.placements.items()}
     return Holding({cluster: number for cluster, number in less.items() if number > 0}, former.slice)
 
 
-def recorded(holding: Holding) -> str:
-    """A holding as a text to be remembered, so that a change of the slice and an edit by hand are noticed later."""
+def encode_record(holding: Holding) -> str:
+    """The value of the annotation hansa.dev/planned, by which a new slice size and manual edits are detected."""
     return msgspec.json.encode(
-        {"placements": settled(holding.placements), "slice": capacity.spelled(dict(sorted(holding.slice.items())))}
+        {
+            "placements": normalized(holding.placements),
+            "slice": capacity.resource_list(dict(sorted(holding.slice.items()))),
+        }
     ).decode()
 
 
-def remembered(text: str) -> Holding | None:
-    """A holding that was recorded; None if nothing readable was."""
+def decode_record(text: str) -> Holding | None:
+    """Decode that annotation; None if it is missing or invalid."""
     try:
         record = msgspec.json.decode(text, type=_Record)
-        return Holding(settled(record.placements), slices.read(msgspec.json.encode(record.slice).decode()))
+        return Holding(normalized(record.placements), slices.parse(msgspec.json.encode(record.slice).decode()))
     except (msgspec.DecodeError, slices.SliceError):
         return None
 
@@ -79,6 +82,6 @@ class _Record(msgspec.Struct, frozen=True):
     slice: dict[str, str]
 
 
-def _unreadable(text: str, why: str) -> PlacementError:
+def _invalid(text: str, reason: str) -> PlacementError:
     shown = text if len(text) <= 80 else f"{text[:80]}…"
-    return PlacementError(f'the placements \'{shown}\' cannot be read: {why}; write them like {{"r1": 1, "r2": 1}}')
+    return PlacementError(f'invalid placements "{shown}": {reason}; use a JSON object such as {{"r1": 1, "r2": 1}}')

@@ -1,7 +1,7 @@
-"""The plan of a namespace's slices: a wish and the pool in, placements and reasons out. Pure.
+"""Plans the slices of a namespace: placements, and reasons for slices that are not placed. Pure.
 
-One rule serves every change of quota, slice, pool and placements: running pods first, then what is there already,
-fullest first, then what the policy says. So old slices stay, and as few as possible move.
+Every change of quota, slice size, pool or placements is planned in the same order: slices that running pods use, then
+existing slices, those in use most first, then new slices by the policy. So as few slices as possible move.
 """
 
 from dataclasses import dataclass
@@ -14,26 +14,26 @@ from hansa.scheduling.slicing.placements import Holding, Placements
 from hansa.scheduling.slicing.policies import Candidate, Order, Policy
 from hansa.scheduling.slicing.pool import Member, Pool, State
 from hansa.scheduling.slicing.slice_request import SliceRequest
-from hansa.scheduling.verdict import told
+from hansa.scheduling.verdict import amount_text
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Slices that wait for room, and what each cluster lacks for one more."""
+    """Slices that are not placed, and why each cluster has no capacity for one more."""
 
     slices: int
     amounts: requests.Amounts
-    why: tuple[str, ...]
+    reasons: tuple[str, ...]
 
     def __str__(self) -> str:
-        lacking = " and ".join(told(name, nano) for name, nano in sorted(self.amounts.items()))
-        waits = "slice waits" if self.slices == 1 else "slices wait"
-        return f"{self.slices} {waits} for room ({lacking}): {'; '.join(self.why) or 'the pool has no clusters'}"
+        lacking = " and ".join(amount_text(name, nano) for name, nano in sorted(self.amounts.items()))
+        count = "1 slice is" if self.slices == 1 else f"{self.slices} slices are"
+        return f"{count} not placed ({lacking}): {'; '.join(self.reasons) or 'the pool has no clusters'}"
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Where the slices are to be. `refused` is why placements that somebody wrote are not followed."""
+    """The desired placements. `refused` is why placements that a user wrote are not applied."""
 
     holding: Holding
     wanted: int
@@ -46,41 +46,43 @@ class Plan:
         return self.holding.placements
 
 
-def plan(wish: SliceRequest, pool: Pool) -> Plan:
-    """Place the slices of a namespace. What it holds in the pool already is not in its own way."""
-    wanted = slices.count(wish.quota, wish.slice)
+def plan(request: SliceRequest, pool: Pool) -> Plan:
+    """Place the slices of a namespace. What it holds in the pool already counts as free."""
+    wanted = slices.count(request.quota, request.slice)
     if not wanted:
-        return Plan(Holding({}, wish.slice), 0)
-    pool = pool.with_holding(wish.namespace, Holding())
-    base, refused = _base(wish, pool, wanted)
-    seats = [_Seat(cluster, wish, base, pool) for cluster in sorted({*pool.members, *base.placements, *wish.used})]
-    _fill(seats, wanted, wish.policy)
-    placed = Holding(placements.settled({seat.cluster: seat.slices for seat in seats}), wish.slice)
-    refused = refused or _unfollowed(wish, placed, pool, wanted)
-    missing = _missing(wanted - len(placed), wish.slice, seats, pool)
-    if missing is not None and not wish.may_be_partial:
+        return Plan(Holding({}, request.slice), 0)
+    pool = pool.with_holding(request.namespace, Holding())
+    base, refused = _base(request, pool, wanted)
+    targets = [
+        _Target(cluster, request, base, pool) for cluster in sorted({*pool.members, *base.placements, *request.used})
+    ]
+    _fill(targets, wanted, request.policy)
+    placed = Holding(placements.normalized({target.cluster: target.slices for target in targets}), request.slice)
+    refused = refused or _refusal(request, placed, pool, wanted)
+    missing = _missing(wanted - len(placed), request.slice, targets, pool)
+    if missing is not None and not request.may_be_partial:
         placed = _kept(placed, base, pool)
-    return Plan(placed, wanted, missing, refused, _notes(seats, wanted - len(placed)))
+    return Plan(placed, wanted, missing, refused, _notes(targets, wanted - len(placed)))
 
 
-class _Seat:
-    """What one cluster can have, must have and had, counted in slices of the size that is wished for."""
+class _Target:
+    """The slices of one cluster: those it had, must keep (`least`), can have (`most`), and gets."""
 
-    def __init__(self, cluster: str, wish: SliceRequest, base: Holding, pool: Pool) -> None:
+    def __init__(self, cluster: str, request: SliceRequest, base: Holding, pool: Pool) -> None:
         member = pool.members.get(cluster, Member(cluster, {}, state=State.LOST))
         self.cluster, self.labels, self.is_leaving = cluster, member.labels, member.state is State.LEAVING
         had = base.placements.get(cluster, 0)
-        used = wish.used.get(cluster, {})
-        self.had = slices.recut(had, base.slice, wish.slice)
+        used = request.used.get(cluster, {})
+        self.had = slices.recut(had, base.slice, request.slice)
         self.busy = slices.share(used, base.slice, had) if had else Fraction(0)
-        is_ours = wish.planned is not None and base.slice == wish.slice
-        self.most = _most(member, self.had, pool.room(cluster, wish.slice), is_ours=is_ours)
-        may_go = wish.may_evict or member.state in (State.LEAVING, State.LOST)
-        self.least = 0 if may_go else min(slices.needed(used, wish.slice), max(self.most, ceil(self.had)))
+        is_ours = request.planned is not None and base.slice == request.slice
+        self.most = _most(member, self.had, pool.room(cluster, request.slice), is_ours=is_ours)
+        may_go = request.may_evict or member.state in (State.LEAVING, State.LOST)
+        self.least = 0 if may_go else min(slices.needed(used, request.slice), max(self.most, ceil(self.had)))
         self.slices = self.least
 
     def gain(self) -> Fraction:
-        """What one more slice spares of a move: as long as it has less than it had, up to a whole one."""
+        """How much of one more slice need not move: it has less than it had, by up to one slice."""
         return max(Fraction(0), min(Fraction(1), self.had - self.slices))
 
     def order(self, policy: Policy, rest: int) -> tuple[bool, Fraction, Fraction, Order]:
@@ -90,77 +92,79 @@ class _Seat:
 
 
 def _most(member: Member, had: Fraction, room: int, *, is_ours: bool) -> int:
-    """How many slices there may be. What we gave stays, also where room shrank: hosts are a cluster's own business."""
+    """The maximum number of slices. Planned slices stay even if the capacity shrank, as pods stay on a smaller node."""
     held = int(had) if is_ours else 0
     match member.state:
         case State.OPEN:
             return max(room, held)
         case State.CLOSED:
-            return max(min(room, ceil(had)), int(had))  # its room may not be known
+            return max(min(room, ceil(had)), int(had))  # its capacity may be unknown
         case State.LEAVING:
             return max(min(room, ceil(had)), held)
         case State.LOST:
             return 0
 
 
-def _fill(seats: list[_Seat], wanted: int, policy: Policy) -> None:
-    rest = wanted - sum(seat.slices for seat in seats)
+def _fill(targets: list[_Target], wanted: int, policy: Policy) -> None:
+    rest = wanted - sum(target.slices for target in targets)
     while rest > 0:
-        free = [seat for seat in seats if seat.slices < seat.most]
+        free = [target for target in targets if target.slices < target.most]
         if not free:
             return
-        min(free, key=lambda seat: seat.order(policy, rest)).slices += 1
+        min(free, key=lambda target: target.order(policy, rest)).slices += 1
         rest -= 1
 
 
-def _base(wish: SliceRequest, pool: Pool, wanted: int) -> tuple[Holding, str]:
-    """What counts as being there already, and why placements that somebody wrote don't."""
-    standing, planned = Holding(placements.settled(wish.standing), wish.slice), wish.planned
-    if not standing.placements:
-        return standing, ""
-    if planned is None or planned.placements == standing.placements:
-        return planned or standing, ""
-    refused = manual_placements.refusal(wish, planned, pool, wanted)
-    return (planned, refused) if refused else (standing, "")
+def _base(request: SliceRequest, pool: Pool, wanted: int) -> tuple[Holding, str]:
+    """The holding that counts as existing, and why annotated placements are refused."""
+    annotated, planned = Holding(placements.normalized(request.annotated), request.slice), request.planned
+    if not annotated.placements:
+        return annotated, ""
+    if planned is None or planned.placements == annotated.placements:
+        return planned or annotated, ""
+    refused = manual_placements.refusal(request, planned, pool, wanted)
+    return (planned, refused) if refused else (annotated, "")
 
 
-def _unfollowed(wish: SliceRequest, placed: Holding, pool: Pool, wanted: int) -> str:
-    """Why placements that nobody planned are not all followed."""
-    standing = Holding(placements.settled(wish.standing), wish.slice)
-    is_followed = wish.planned is not None or not placements.beyond(standing, placed).placements
-    return "" if is_followed else manual_placements.refusal(wish, Holding({}, wish.slice), pool, wanted)
+def _refusal(request: SliceRequest, placed: Holding, pool: Pool, wanted: int) -> str:
+    """Why placements that were annotated before the first plan are not all applied."""
+    annotated = Holding(placements.normalized(request.annotated), request.slice)
+    is_applied = request.planned is not None or not placements.excess(annotated, placed).placements
+    return "" if is_applied else manual_placements.refusal(request, Holding({}, request.slice), pool, wanted)
 
 
 def _kept(placed: Holding, base: Holding, pool: Pool) -> Holding:
-    """All or nothing, and it is not all: only what was there stays."""
+    """With --all-or-nothing and not all placed: only existing slices stay."""
     if base.slice == placed.slice:
         kept = {cluster: min(number, base.placements.get(cluster, 0)) for cluster, number in placed.placements.items()}
-        return Holding(placements.settled(kept), placed.slice)
+        return Holding(placements.normalized(kept), placed.slice)
     there = (name for name, member in pool.members.items() if member.state is not State.LOST)
     return Holding({name: base.placements[name] for name in sorted(there) if name in base.placements}, base.slice)
 
 
-def _missing(number: int, slice_: slices.Slice, seats: list[_Seat], pool: Pool) -> Missing | None:
+def _missing(number: int, slice_: slices.Slice, targets: list[_Target], pool: Pool) -> Missing | None:
     if number <= 0:
         return None
-    return Missing(number, slices.times(slice_, number), tuple(_lacks(seat, slice_, pool) for seat in seats))
+    return Missing(number, slices.times(slice_, number), tuple(_lacks(target, slice_, pool) for target in targets))
 
 
-def _lacks(seat: _Seat, slice_: slices.Slice, pool: Pool) -> str:
-    member = pool.members.get(seat.cluster)
+def _lacks(target: _Target, slice_: slices.Slice, pool: Pool) -> str:
+    member = pool.members.get(target.cluster)
     if member is None:
-        return f"{seat.cluster} is not in the pool"
+        return f"{target.cluster} is not in the pool"
     if member.state is not State.OPEN:
-        return f"{seat.cluster} {member.why or f'is {member.state}'}"
+        return f"{target.cluster} is {member.reason or member.state}"
     for name, nano in sorted(slice_.items()):
-        left = pool.left(seat.cluster, name) - nano * seat.slices
+        left = pool.left(target.cluster, name) - nano * target.slices
         if left < nano:
-            return f"{seat.cluster} has {told(name, max(0, left))} left of {told(name, nano)} for a slice"
-    return f"{seat.cluster} has room"
+            return (
+                f"{target.cluster} has {amount_text(name, max(0, left))} left, a slice needs {amount_text(name, nano)}"
+            )
+    return f"{target.cluster} has capacity"
 
 
-def _notes(seats: list[_Seat], rest: int) -> tuple[str, ...]:
+def _notes(targets: list[_Target], rest: int) -> tuple[str, ...]:
     if rest >= 0:
         return ()
-    held = (seat for seat in seats if seat.least)
-    return tuple(f"{seat.cluster} keeps {seat.least}: pods that run there need them" for seat in held)
+    held = (target for target in targets if target.least)
+    return tuple(f"{target.cluster} keeps {target.least}: running pods use them" for target in held)

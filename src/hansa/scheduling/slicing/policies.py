@@ -1,4 +1,4 @@
-"""Policies: which cluster gets a namespace's next slice. Each orders candidates; the first in the order gets it."""
+"""Placement policies: each orders the candidate clusters for a namespace's next slice; the first one gets it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from hansa.runtime import errors
 
 
 class PolicyError(errors.HansaError, ValueError):
-    """A policy cannot be read."""
+    """A policy is not valid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,18 +18,18 @@ class Candidate:
 
     cluster: str
     labels: Mapping[str, str]
-    slices: int  # that it has of this namespace
-    room: int  # that it could have besides
+    slices: int  # of this namespace that it has
+    room: int  # more slices that it has capacity for
 
 
 Order = tuple[int | str, ...]
 
 
 class Policy(Protocol):
-    """Where slices rather go."""
+    """An order of candidate clusters."""
 
     def order(self, candidate: Candidate, rest: int) -> Order:
-        """The place of a candidate when so many slices are still to be placed; the lowest is first."""
+        """The sort key of a candidate while `rest` slices are not placed; the lowest is first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """Into as few clusters as possible: where some are already, then the tightest that takes all, then the largest."""
+    """Into as few clusters as possible: those with slices, then the smallest that fits all, then the largest."""
 
     def order(self, candidate: Candidate, rest: int) -> Order:
         takes_all = candidate.room >= rest
@@ -56,36 +56,36 @@ class Pack:
 
 @dataclass(frozen=True, slots=True)
 class Prefer:
-    """Where labels are liked most, by the sum of the weights of those that match; evenly among equals."""
+    """By labels of clusters: the highest sum of weights of matching selectors first, evenly among equals."""
 
-    likes: tuple[tuple[selectors.Selector, int], ...]
+    preferences: tuple[tuple[selectors.Selector, int], ...]
 
     def order(self, candidate: Candidate, rest: int) -> Order:
-        weight = sum(weight for selector, weight in self.likes if selector.matches(candidate.labels))
+        weight = sum(weight for selector, weight in self.preferences if selector.matches(candidate.labels))
         return (-weight, *Spread().order(candidate, rest))
 
 
-def read(text: str) -> Policy:
-    """Read a policy: "spread", "pack", or "prefer region=eu:10; tier in (gold,silver):5"."""
-    word, _, rest = text.strip().partition(" ")
-    match word, rest.strip():
+def parse(text: str) -> Policy:
+    """Parse a policy: "spread", "pack", or "prefer region=eu:10; tier in (gold,silver):5"."""
+    name, _, rest = text.strip().partition(" ")
+    match name, rest.strip():
         case "spread", "":
             return Spread()
         case "pack", "":
             return Pack()
-        case "prefer", likes if likes:
-            return Prefer(tuple(_like(text, part) for part in likes.split(";")))
+        case "prefer", preferences if preferences:
+            return Prefer(tuple(_preference(text, part) for part in preferences.split(";")))
         case _:
-            raise _unreadable(text, "it must be spread, pack, or prefer with labels")
+            raise _invalid(text, "use spread, pack, or prefer with labels, such as prefer region=eu:10")
 
 
-def _like(text: str, part: str) -> tuple[selectors.Selector, int]:
+def _preference(text: str, part: str) -> tuple[selectors.Selector, int]:
     labels, _, weight = part.rpartition(":")
     try:
         return selectors.parse(labels.strip()), int(weight)
     except ValueError:
-        raise _unreadable(text, f'"{part.strip()}" is not a label selector with a weight, like region=eu:10') from None
+        raise _invalid(text, f'"{part.strip()}" is not a label selector with a weight, such as region=eu:10') from None
 
 
-def _unreadable(text: str, why: str) -> PolicyError:
-    return PolicyError(f'the placement policy "{text}" cannot be read: {why}')
+def _invalid(text: str, reason: str) -> PolicyError:
+    return PolicyError(f'invalid placement policy "{text}": {reason}')

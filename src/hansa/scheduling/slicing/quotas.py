@@ -1,4 +1,4 @@
-"""What the quotas of a namespace allow in all, in the names that nodes and slices use."""
+"""The total of a namespace's ResourceQuotas, by the resource names of nodes."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -19,9 +19,9 @@ class _Spec(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def bound(quotas: Iterable[objects.Object]) -> requests.Amounts:
-    """The most of each resource that pods can ask for: every quota holds, so the smallest counts.
+    """The maximum of each resource that pods can request. All quotas apply, so the smallest counts.
 
-    A quota with scopes bounds only some of the pods and is left out. A bound of limits bounds requests, too.
+    Quotas with scopes apply to some pods only and are ignored. A quota of limits also limits requests.
     """
     least: requests.Amounts = {}
     for quota in quotas:

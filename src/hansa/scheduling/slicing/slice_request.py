@@ -1,4 +1,4 @@
-"""What is wanted for the slices of one namespace: the input of planning, read from objects by others."""
+"""The input of planning for one namespace. `pooling.annotations` makes it from objects."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,14 +10,14 @@ from hansa.scheduling.slicing.policies import Policy, Spread
 
 @dataclass(frozen=True, slots=True)
 class SliceRequest:
-    """What is wanted for a namespace, and what is known about it."""
+    """The quota and slice size of a namespace, its placements, and what its pods use."""
 
     namespace: str
     quota: Mapping[str, int]
     slice: slices.Slice = field(default_factory=lambda: slices.DEFAULT)
-    standing: Placements = field(default_factory=dict)  # what stands on the namespace now, whoever wrote it
-    planned: Holding | None = None  # what was planned last
-    used: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # by pods that run, in each cluster
+    annotated: Placements = field(default_factory=dict)  # the placements in its annotation, written by us or by a user
+    planned: Holding | None = None  # the last plan
+    used: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # requests of its pods, by cluster
     policy: Policy = field(default_factory=Spread)
     may_be_partial: bool = True
     may_evict: bool = False

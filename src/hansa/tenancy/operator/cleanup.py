@@ -48,7 +48,7 @@ async def _copies(tenant: Client, kind: Resource, uppers: Collection[str]) -> li
     with contextlib.suppress(errors.NotFound):  # a server may lack a kind
         async for page in tenant.pages(kind, labels=stamp.selector()):
             found += page.items
-    return [one for one in found if not one.is_leaving and (mark := stamp.of(one)) and mark.upper in uppers]
+    return [one for one in found if not one.is_deleting and (mark := stamp.of(one)) and mark.upper in uppers]
 
 
 async def _is_used(tenant: Client, definition: Object) -> bool:

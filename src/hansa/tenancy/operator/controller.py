@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from hansa.control import controller, queue, store, table
 from hansa.control.audit import Audit
-from hansa.control.event_recorder import Kind, Recorder, Subject
+from hansa.control.event_recorder import EventType, InvolvedObject, Recorder
 from hansa.control.informer import Informers, Scope
 from hansa.kube import errors as api_errors
 from hansa.kube.client import Client
@@ -118,7 +118,7 @@ class VirtualClusters:
     async def ready(self) -> None:
         """Wait for the first list of VirtualClusters."""
         async with self._informers.share(Scope(VIRTUAL_CLUSTERS)) as vcs:
-            await vcs.knowledge.wait_complete(FIRST_LIST_SECONDS)
+            await vcs.freshness.wait_synced(FIRST_LIST_SECONDS)
 
     def drain(self) -> None:
         """Finish the reconciles that run, and start no others."""
@@ -138,7 +138,7 @@ class VirtualClusters:
         if provisioner is None:
             return controller.Done()  # managed by another vc-manager
         tenant = Tenant(vc, self._client, provisioner, self._clock)
-        if vc.is_leaving:
+        if vc.is_deleting:
             return await self._remove(tenant)
         try:
             return await self._ensure(tenant)
@@ -175,7 +175,7 @@ class VirtualClusters:
     def _enqueue(self, key: NamespacedName) -> None:
         """Add a key to the queue; cancel the provisioning of one that is deleted."""
         found = self._vcs.get(key) if self._vcs else None
-        if (found is None or found.is_leaving) and (running := self._provisioning.get(key)):
+        if (found is None or found.is_deleting) and (running := self._provisioning.get(key)):
             running.cancel()
         self._queue.add(key)
 
@@ -231,7 +231,10 @@ class VirtualClusters:
             case Removed(left_behind):
                 if left_behind:
                     self._recorder.record(
-                        Subject.of(tenant.vc.object), status.LEFT_BEHIND, left_behind, kind=Kind.WARNING
+                        InvolvedObject.of(tenant.vc.object),
+                        status.LEFT_BEHIND,
+                        left_behind,
+                        event_type=EventType.WARNING,
                     )
                 log.info("control plane removed", extra={"namespace": tenant.vc.root})
         return controller.Done()
@@ -245,8 +248,8 @@ class VirtualClusters:
             self._upgrades.labels("failed").inc()
         if (report.phase, report.reason, report.message) != (vc.status.phase, vc.status.reason, vc.status.message):
             is_normal = report.reason in (status.CREATING, status.RUNNING, status.UPGRADED, status.UPGRADING)
-            kind = Kind.NORMAL if is_normal else Kind.WARNING
-            self._recorder.record(Subject.of(vc.object), report.reason, report.message, kind=kind)
+            event_type = EventType.NORMAL if is_normal else EventType.WARNING
+            self._recorder.record(InvolvedObject.of(vc.object), report.reason, report.message, event_type=event_type)
             log.log(
                 logging.INFO if is_normal else logging.WARNING,
                 "control plane status changed",

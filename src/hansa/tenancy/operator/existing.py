@@ -110,16 +110,16 @@ class Existing:
         """Watch nothing: the periodic audit rechecks existing clusters."""
         await asyncio.get_running_loop().create_future()
 
-    def _reached(self, found: credentials.Given) -> Client:
+    def _reached(self, found: credentials.EncodedKubeconfig) -> Client:
         return Client(TenantCredentials(found), user_agent=self._user_agent, deadline=REQUEST_SECONDS)
 
-    async def _found(self, vc: VirtualCluster) -> credentials.Given | None:
+    async def _found(self, vc: VirtualCluster) -> credentials.EncodedKubeconfig | None:
         name = credentials.secret_of(vc.object)
         if not name:
-            return credentials.given(vc.object, None)
-        own = credentials.given(vc.object, await self._secret(name, vc.namespace))
+            return credentials.find(vc.object, None)
+        own = credentials.find(vc.object, await self._secret(name, vc.namespace))
         if own is None:
-            return credentials.given(vc.object, await self._secret(name, vc.root))
+            return credentials.find(vc.object, await self._secret(name, vc.root))
         await self._copy(own, name, vc.root)
         return own
 
@@ -128,7 +128,7 @@ class Existing:
             return await self._client.get(resources.SECRETS, name, namespace=namespace)
         return None
 
-    async def _copy(self, found: credentials.Given, name: str, root: str) -> None:
+    async def _copy(self, found: credentials.EncodedKubeconfig, name: str, root: str) -> None:
         """Copy it to the root namespace, where the syncer and kubectl-vc read tenants' kubeconfigs."""
         data = {credentials.NAMED_SECRET_KEY: base64_text(found.encoded, found.origin).read()}
         copy = pki.secret(root, name, "Opaque", data)
@@ -140,7 +140,7 @@ def _seconds_since_deletion(vc: VirtualCluster, now: datetime.datetime) -> float
     return (now - since).total_seconds()
 
 
-def _check(found: credentials.Given) -> None:
+def _check(found: credentials.EncodedKubeconfig) -> None:
     try:
         found.login()
     except errors.BadCredentials as error:

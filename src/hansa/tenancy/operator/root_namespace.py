@@ -45,7 +45,7 @@ async def ensure(client: Client, vc: VirtualCluster) -> None:
             f"namespace {found.name} exists and its annotation {keys.VC_UID} is not {vc.uid}, the uid of VirtualCluster"
             f" {vc.key}; delete the namespace, or create the VirtualCluster under another name"
         )
-    if found.is_leaving:
+    if found.is_deleting:
         raise LeavingNamespace(f"namespace {found.name} is being deleted; retrying until it is gone")
 
 
@@ -53,7 +53,7 @@ async def remove(client: Client, vc: VirtualCluster) -> None:
     """Delete it if it exists and belongs to this VirtualCluster."""
     try:
         found = await client.get(resources.NAMESPACES, vc.root)
-        if is_root_of(found, vc) and not found.is_leaving:
+        if is_root_of(found, vc) and not found.is_deleting:
             await client.delete(resources.NAMESPACES, found.name, uid=found.uid)
     except errors.NotFound:
         return

@@ -1,1 +1,1 @@
-"""The super cluster pool: joining and leaving it, and the fence that keeps a pod from running twice."""
+"""The super cluster pool: joining and leaving it, and the fence that prevents a pod from running twice."""

@@ -1,4 +1,4 @@
-"""The id of a super cluster in its pool: what placements name, kept in a ConfigMap of the super cluster itself."""
+"""The id of a super cluster in its pool, which placements name. It is in a ConfigMap of the super cluster."""
 
 import re
 from typing import Final
@@ -10,32 +10,32 @@ from hansa.runtime.errors import HansaError
 
 PLACE: Final = NamespacedName("kube-system", "supercluster-info")
 FIELD: Final = "id"
-LONGEST: Final = 50  # characters; it becomes part of names and of annotations' keys
+LONGEST: Final = 50  # characters; the id becomes a part of names and of annotation keys
 _FORM: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 
 
 class BadId(HansaError):
-    """An id cannot be, or is not there."""
+    """An id is invalid or missing."""
 
 
 def checked(text: str) -> str:
-    """The id, if it can be one."""
+    """The id, if it is valid."""
     if len(text) > LONGEST or not _FORM.fullmatch(text):
         raise BadId(
-            f'"{text}" cannot be the id of a super cluster: it is a part of names, so it may have {LONGEST} lower-case '
-            "letters, digits and '-', and begins and ends with a letter or a digit"
+            f'"{text}" cannot be the id of a super cluster: use at most {LONGEST} lower-case letters, digits and "-",'
+            " with a letter or a digit at both ends"
         )
     return text
 
 
 def config_map(id_: str) -> Object:
-    """The ConfigMap that says it."""
+    """The ConfigMap with the id."""
     metadata = {"namespace": PLACE.namespace, "name": PLACE.name}
     return Object.of({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {FIELD: id_}})
 
 
 async def find(client: Client) -> str:
-    """The id that a cluster says it has; empty if it says none."""
+    """The id of a cluster; empty if it has none."""
     try:
         found = await client.get(resources.CONFIG_MAPS, PLACE.name, namespace=PLACE.namespace)
     except errors.NotFound:
@@ -46,5 +46,5 @@ async def find(client: Client) -> str:
 async def read(client: Client) -> str:
     """The id of a super cluster that must have one."""
     if not (id_ := await find(client)):
-        raise BadId(f'the super cluster has no id: ConfigMap {PLACE} is missing; "hansa join" makes it')
+        raise BadId(f'the super cluster has no id: ConfigMap {PLACE} is missing; create it with "hansa join"')
     return checked(id_)

@@ -1,6 +1,6 @@
-"""The fence of a super cluster: a Lease there that those renew who can act on it, and when its pods have to end. Pure.
+"""The fence of a super cluster: a Lease there that vc-scheduler and vc-syncer renew; pods end when it expires. Pure.
 
-Nobody compares wall clocks: of a renewal it only matters whether it is another one, and since when one sees it.
+The agent decides with it when to delete pods. No wall clocks are compared: a renewal counts from when it is first read.
 """
 
 import math
@@ -12,37 +12,37 @@ from hansa.model import keys, requests
 from hansa.tenancy.pool import cluster_id
 
 PLACE: Final = NamespacedName(cluster_id.PLACE.namespace, "hansa-fence")
-RENEWALS: Final = 6  # in the time that a lease holds
-LOOKS: Final = 12  # of the agent in that time
-NOTES: Final = 2  # in that time, by which others know that the agent looks
-BLIND: Final = 3  # looks that failed: after more of them it is not known when a renewal came
-RETURN: Final = 5.0  # seconds at least, in which those who renew find out that the API server is back
-WITHOUT_LEASE: Final = 5.0  # seconds from one look to the next while there is none
-DEFAULT_GRACE: Final = 30  # seconds that a pod has to end if it does not say
+RENEWALS: Final = 6  # per lease duration
+CHECKS: Final = 12  # of the lease by the agent, per lease duration
+NOTES: Final = 2  # per lease duration, by which vc-scheduler sees that the agent is running
+MISSED_CHECKS: Final = 3  # after more failed checks in a row it is unknown when a renewal was written
+RECOVERY_SECONDS: Final = 5.0  # at least, for the renewers to notice that the API server is reachable again
+NO_LEASE_SECONDS: Final = 5.0  # between two checks while no lease exists
+DEFAULT_GRACE: Final = 30  # seconds: the default of terminationGracePeriodSeconds
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a lease says: which renewal it is, how many seconds it holds, and how many more until others begin."""
+    """The content of a lease: its renewal, its duration, and the seconds after its end until pods start elsewhere."""
 
     renewal: str
     duration: float
     grace: float
-    meta: str  # the id of the meta cluster whose tenants' pods end
+    meta: str  # the id of the meta cluster; pods of its tenants are deleted
 
     @property
-    def look_again(self) -> float:
-        """Seconds from one look of the agent to the next."""
-        return self.duration / LOOKS
+    def check_seconds(self) -> float:
+        """Seconds between two checks by the agent."""
+        return self.duration / CHECKS
 
     @property
-    def last_seconds(self) -> int:
-        """Seconds that pods have to end: half of the grace. The other half is for what was on its way."""
+    def pod_seconds(self) -> int:
+        """The longest grace period of deleted pods: half of the grace. The other half covers requests in flight."""
         return math.floor(self.grace / 2)
 
 
 def terms(lease: Object | None) -> Terms | None:
-    """Read a lease; None if nobody has renewed it yet."""
+    """Read a lease; None if it does not exist or was never renewed."""
     spec = {} if lease is None else lease.spec
     if lease is None or not spec.get("renewTime") or not spec.get("leaseDurationSeconds"):
         return None
@@ -57,84 +57,85 @@ def terms(lease: Object | None) -> Terms | None:
 
 def renewal(holder: str, now: str, *, lost_after: float, grace: float, meta: str) -> dict[str, Any]:
     """The patch that renews a lease."""
-    words = {keys.FENCE_GRACE: str(math.ceil(grace)), keys.META: meta}
+    annotations = {keys.FENCE_GRACE: str(math.ceil(grace)), keys.META: meta}
     spec = {"holderIdentity": holder, "leaseDurationSeconds": math.ceil(lost_after), "renewTime": now}
-    return {"metadata": {"annotations": words}, "spec": spec}
+    return {"metadata": {"annotations": annotations}, "spec": spec}
 
 
 def note(seen: Terms, age: float) -> dict[str, Any]:
-    """The patch by which the agent says which renewal it sees, and for how long: it may be killed, and goes on then."""
+    """The patch by which the agent records the renewal that it sees and its age, to continue after a restart."""
     return {"metadata": {"annotations": {keys.FENCE_SEEN: f"{seen.renewal} {age:.1f}"}}}
 
 
-def noted(lease: Object) -> str:
-    """What an agent wrote down last; empty if there never was one."""
+def agent_note(lease: Object) -> str:
+    """The latest note of the agent; empty if no agent ever wrote one."""
     return lease.annotations.get(keys.FENCE_SEEN, "")
 
 
 def noted_age(lease: Object) -> float:
-    """For how long an agent saw this very renewal, by its note."""
-    renewal, _, age = noted(lease).partition(" ")
+    """The age of the current renewal by the agent's note; 0 if the note is about another one."""
+    renewal, _, age = agent_note(lease).partition(" ")
     is_same = renewal == lease.spec.get("renewTime")
     return float(age) if is_same and age.replace(".", "", 1).isdecimal() else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """What was seen of the lease so far, by one clock that only goes forward."""
+    """The agent's observations of the lease, by a monotonic clock."""
 
     terms: Terms | None = None
-    since: float = -math.inf  # from when on it counts
-    seen: float = -math.inf  # when it was seen last
-    back: float = -math.inf  # when it was seen again after a time without sight
+    since: float = -math.inf  # when the current renewal began to count
+    seen: float = -math.inf  # when the lease was read last
+    back: float = -math.inf  # when the lease was read again after MISSED_CHECKS
 
-    def looked(self, found: Terms | None, now: float, *, age: float = 0.0) -> "Fence":
-        """The lease was read. `age` is for how long this renewal had been seen when nothing else is known of it."""
+    def observed(self, found: Terms | None, now: float, *, age: float = 0.0) -> "Fence":
+        """The state after reading the lease. `age` is the age of the renewal at the first read after a restart."""
         if found is None or self.terms is None:
             return Fence(found, since=now - age, seen=now)
-        is_blind = now - self.seen > found.look_again * BLIND
-        later = replace(self, terms=found, seen=now, back=now if is_blind else self.back)
+        has_missed = now - self.seen > found.check_seconds * MISSED_CHECKS
+        later = replace(self, terms=found, seen=now, back=now if has_missed else self.back)
         if found.renewal == self.terms.renewal:
             return later
-        # One that came while nothing was seen may be as old as that time: counted from its end it would hold too long.
-        return replace(later, since=self.seen if is_blind else now)
+        # A renewal written while checks failed may be as old as the last successful one: counted from now, it would
+        # last too long.
+        return replace(later, since=self.seen if has_missed else now)
 
     @property
     def ends(self) -> float:
-        """When the pods have to end, if nothing is renewed until then.
+        """When the pods are deleted, unless the lease is renewed before.
 
-        After a time without sight those who renew could not see the API server either: they get a chance to come back.
+        After failed checks the renewers get time for one renewal: they may not have reached the API server either.
         """
         if self.terms is None:
             return math.inf
-        return max(self.since + self.terms.duration, self.back + max(self.terms.duration / RENEWALS, RETURN))
+        return max(self.since + self.terms.duration, self.back + max(self.terms.duration / RENEWALS, RECOVERY_SECONDS))
 
     def age(self, now: float) -> float:
-        """For how long the renewal that is seen counts."""
+        """Seconds since the current renewal began to count."""
         return 0.0 if self.terms is None else now - self.since
 
 
-def last_grace(pod: Object, most: int) -> int | None:
-    """How many seconds a pod that must end gets; None if it has ended, or ends as soon by itself."""
+def pod_grace(pod: Object, most: int) -> int | None:
+    """The grace period for deleting a pod, in seconds; None if it is finished or terminates in time already."""
     if requests.is_finished(pod):
         return None
     own = pod.spec.get("terminationGracePeriodSeconds", DEFAULT_GRACE)
-    told = pod.metadata.deletion_grace_period_seconds if pod.is_leaving else None
+    current = pod.metadata.deletion_grace_period_seconds if pod.is_deleting else None
     grace = min(own, most)
-    return None if told is not None and told <= grace else grace
+    return None if current is not None and current <= grace else grace
 
 
-class Presence:
-    """Whether an agent looks at a fence: it does while its note changes, and so many seconds longer."""
+class AgentPresence:
+    """Whether an agent checks a fence: while its note changes, and for `timeout` seconds afterwards."""
 
-    def __init__(self, patience: float) -> None:
-        self._patience = patience
+    def __init__(self, timeout: float) -> None:
+        self._timeout = timeout
         self._note, self._since = "", 0.0
-        self.is_there = False
+        self.is_present = False
 
-    def look(self, note: str, now: float) -> None:
-        """Its note was read. The first one may be an old one: an agent that looks writes another soon."""
+    def observe(self, note: str, now: float) -> None:
+        """Take the note that was read. The first one may be stale: a running agent soon writes another."""
         if note != self._note:
-            self._note, self._since, self.is_there = note, now, bool(note)
-        elif now - self._since > self._patience:
-            self.is_there = False
+            self._note, self._since, self.is_present = note, now, bool(note)
+        elif now - self._since > self._timeout:
+            self.is_present = False

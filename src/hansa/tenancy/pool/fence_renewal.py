@@ -1,7 +1,7 @@
-"""Renews the fences of super clusters, on the side of those who move pods or remove their copies.
+"""Renews the fences of super clusters, in vc-scheduler and vc-syncer, while they reach the super cluster.
 
-Renewing says: whatever is moved away from there, we remove its copy first, or we move nothing. What happens when nobody
-can say so any more is the agent's, in the super cluster itself.
+A renewal promises that a pod moved elsewhere is deleted in this super cluster first. What happens when renewals stop is
+left to the agent in the super cluster.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
-from hansa.control.event_recorder import Kind, Recorder, Subject
+from hansa.control.event_recorder import EventType, InvolvedObject, Recorder
 from hansa.engine.cluster import Cluster
 from hansa.kube import errors, resources
 from hansa.kube.client import Client
@@ -20,15 +20,15 @@ from hansa.kube.resource import Resource
 from hansa.model import keys
 from hansa.runtime import clock, metrics
 from hansa.tenancy.pool import fence
-from hansa.tenancy.pool.fence import Presence
+from hansa.tenancy.pool.fence import AgentPresence
 
 log = logging.getLogger(__name__)
-SILENT: Final = 2  # times that a lease holds: an agent that wrote nothing for so long does not look any more
+AGENT_TIMEOUT: Final = 2  # lease durations without a new note, after which an agent counts as absent
 
 
 @dataclass(frozen=True, slots=True)
-class Keeping:
-    """Who renews, and for how long: super clusters are lost after so many seconds, and `grace` more with an agent."""
+class FenceSettings:
+    """The holder of the leases, and the seconds until a super cluster is lost; with an agent, `grace` more."""
 
     holder: str
     lost_after: float
@@ -39,102 +39,107 @@ async def _no_report(_cluster: str) -> None:
     pass
 
 
-async def _nobody(_cluster: str, _has_agent: bool) -> None:
+async def _no_agent_report(_cluster: str, _has_agent: bool) -> None:
     pass
 
 
-class FenceKeeper:
-    """Renews while a cluster answers, after `report` said so to others; `tell` hears whether an agent looks."""
+class FenceRenewer:
+    """Renews fences of reachable clusters, each time after `report`; `report_agent` gets whether an agent is there."""
 
     def __init__(
         self,
-        keeping: Keeping,
+        settings: FenceSettings,
         meta: Callable[[], Awaitable[str]],
         *,
         report: Callable[[str], Awaitable[None]] = _no_report,
-        tell: Callable[[str, bool], Awaitable[None]] = _nobody,
+        report_agent: Callable[[str, bool], Awaitable[None]] = _no_agent_report,
         clock: clock.Clock,
         metrics: metrics.Registry,
     ) -> None:
-        self._keeping, self._meta, self._report, self._tell, self._clock = keeping, meta, report, tell, clock
-        self._answers: dict[str, str] = {}  # the last one of each cluster
+        self._settings, self._meta, self._clock = settings, meta, clock
+        self._report, self._report_agent = report, report_agent
+        self._answers: dict[str, str] = {}  # the latest one of each cluster
         self._renewals = metrics.counter(
             "hansa_fence_renewals_total",
             "Renewals of fences of super clusters, by answer.",
             labels=["cluster", "answer"],
         )
 
-    async def keep(self, cluster: Cluster) -> None:
+    async def run(self, cluster: Cluster) -> None:
         """Renew the fence of a super cluster until cancelled."""
-        meta, agent = await self._meta(), Presence(self._keeping.lost_after * SILENT)
+        meta, agent = await self._meta(), AgentPresence(self._settings.lost_after * AGENT_TIMEOUT)
         changed = asyncio.Event()
         end = cluster.health.listen(changed.set)
         try:
             while True:
                 changed.clear()
-                # Of a cluster that does not answer nobody can say when a renewal arrives, if it does.
-                if not cluster.health.trouble:
+                # A renewal sent to an unreachable cluster could arrive late, after its pods were moved.
+                if not cluster.health.error:
                     await self._renew(cluster, meta, agent)
                 with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(self._keeping.lost_after / fence.RENEWALS):
+                    async with asyncio.timeout(self._settings.lost_after / fence.RENEWALS):
                         await changed.wait()
         finally:
             end()
 
-    async def _renew(self, cluster: Cluster, meta: str, agent: Presence) -> None:
+    async def _renew(self, cluster: Cluster, meta: str, agent: AgentPresence) -> None:
         answer = "ok"
         try:
-            async with asyncio.timeout(self._keeping.lost_after / fence.RENEWALS):
-                await self._report(cluster.name)  # first: who gives a cluster up must not know less than its fence
+            async with asyncio.timeout(self._settings.lost_after / fence.RENEWALS):
+                # The report comes first: vc-scheduler must not count a cluster as lost whose fence is renewed.
+                await self._report(cluster.name)
                 lease = await self._write(cluster.client, meta)
         except (errors.ApiError, TimeoutError) as error:
             answer = type(error).__name__
             if answer != self._answers.get(cluster.name):
-                log.warning("a fence is not renewed", extra={"cluster": cluster.name, "error": str(error)})
+                log.warning("fence renewal failed", extra={"cluster": cluster.name, "error": str(error) or "timeout"})
         else:
-            agent.look(fence.noted(lease), self._clock.now())
-            await self._tell(cluster.name, agent.is_there)
+            agent.observe(fence.agent_note(lease), self._clock.now())
+            await self._report_agent(cluster.name, agent.is_present)
         self._answers[cluster.name] = answer
         self._renewals.labels(cluster.name, answer).inc()
 
     async def _write(self, client: Client, meta: str) -> Object:
         now = self._clock.wall().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-        said = fence.renewal(
-            self._keeping.holder, now, lost_after=self._keeping.lost_after, grace=self._keeping.grace, meta=meta
-        )
+        settings = self._settings
+        renewal = fence.renewal(settings.holder, now, lost_after=settings.lost_after, grace=settings.grace, meta=meta)
         place = fence.PLACE
         try:
-            return await client.patch(resources.LEASES, place.name, said, namespace=place.namespace)
-        except errors.NotFound:  # a super cluster that somebody let join by hand
-            said["metadata"] |= {"namespace": place.namespace, "name": place.name}
+            return await client.patch(resources.LEASES, place.name, renewal, namespace=place.namespace)
+        except errors.NotFound:  # the super cluster joined without `hansa join`, which creates the lease
+            renewal["metadata"] |= {"namespace": place.namespace, "name": place.name}
             kind = {"apiVersion": resources.LEASES.api_version, "kind": resources.LEASES.kind}
-            return await client.create(resources.LEASES, Object.of({**kind, **said}))
+            return await client.create(resources.LEASES, Object.of({**kind, **renewal}))
 
 
-class AgentNotes:
-    """Writes down at the Clusters of the meta cluster whether an agent looks, so that it is known after a restart."""
+class AgentAnnotations:
+    """Annotates Clusters of the meta cluster with whether an agent is present, to know it after a restart."""
 
     def __init__(
         self, meta: Client, clusters: Resource, find: Callable[[str], Object | None], *, recorder: Recorder
     ) -> None:
         self._meta, self._clusters, self._find, self._recorder = meta, clusters, find, recorder
 
-    async def tell(self, name: str, has_agent: bool) -> None:
-        """An agent looks at the fence of this super cluster, or none does."""
+    async def update(self, name: str, has_agent: bool) -> None:
+        """Set or remove the annotation of a super cluster, with an event."""
         found = self._find(name)
         if found is None or (found.annotations.get(keys.AGENT) == "true") is has_agent:
             return
-        said = {"metadata": {"uid": found.uid, "annotations": {keys.AGENT: "true" if has_agent else None}}}
+        patch = {"metadata": {"uid": found.uid, "annotations": {keys.AGENT: "true" if has_agent else None}}}
         try:
-            await self._meta.patch(self._clusters, name, said, namespace=found.namespace)
+            await self._meta.patch(self._clusters, name, patch, namespace=found.namespace)
         except errors.ApiError as error:
-            log.warning("an agent is not noted", extra={"cluster": name, "error": str(error)})
+            log.warning("agent annotation failed", extra={"cluster": name, "error": str(error)})
         else:
             self._record(found, has_agent)
 
     def _record(self, found: Object, has_agent: bool) -> None:
         if has_agent:
-            self._recorder.record(Subject.of(found), "AgentLooks", "if it is cut off, an agent there ends its pods")
+            message = "super-agent is running: it deletes tenants' pods if the super cluster is cut off"
+            self._recorder.record(InvolvedObject.of(found), "AgentLooks", message)
         else:
-            said = "no agent looks at its fence any more: if it is cut off, its pods go on while others begin elsewhere"
-            self._recorder.record(Subject.of(found), "AgentSilent", said, kind=Kind.WARNING)
+            message = (
+                f"super-agent stopped checking Lease {fence.PLACE}: if the super cluster is cut off, tenants' pods keep"
+                " running there while replacements start elsewhere; restart the agent"
+            )
+            self._recorder.record(InvolvedObject.of(found), "AgentSilent", message, event_type=EventType.WARNING)

@@ -1,4 +1,7 @@
-"""What makes a cluster a super cluster of a pool, as files: what `hansa join` writes, or applies. Pure."""
+"""The manifests of a super cluster that joins a pool, for itself and for the meta cluster. Pure.
+
+`hansa join` writes or applies them.
+"""
 
 import base64
 import string
@@ -15,7 +18,7 @@ from hansa.kube.resource import Resource
 from hansa.model import keys
 from hansa.tenancy.pool import cluster_id
 
-ACCOUNT: Final = NamespacedName("hansa-system", "hansa-pool")  # who we are in a super cluster
+ACCOUNT: Final = NamespacedName("hansa-system", "hansa-pool")  # our service account in a super cluster
 TOKEN: Final = NamespacedName("hansa-system", "hansa-pool-token")
 SYNCER_NAMESPACE: Final = "vc-manager"
 SECRET_KEY: Final = "admin-kubeconfig"  # noqa: S105 - a name
@@ -27,17 +30,17 @@ _MANIFESTS: Final = Path(__file__).parent / "manifests"
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """A super cluster that takes part: its id, the namespace of its Cluster, and what leads to it."""
+    """The data of a super cluster that joins: its id, the namespace of its Cluster, and its kubeconfig."""
 
     id: str
     namespace: str
-    uid: str  # that never changes
+    uid: str  # of namespace kube-system: it identifies the cluster
     kubeconfig: str = field(repr=False)
     image: str
     clusters: Resource
 
     def files(self, *, has_syncer: bool = True, has_agent: bool = False) -> dict[str, list[Object]]:
-        """The objects by the names of their files; those of SUPER_FILES are for the super cluster, others for meta."""
+        """The objects by file name: those in SUPER_FILES for the super cluster, the others for the meta cluster."""
         made = {
             "cluster-cr.yaml": [self.cluster()],
             "cluster-id.yaml": [cluster_id.config_map(self.id)],
@@ -62,27 +65,27 @@ class Joined:
 
 
 def account() -> list[Object]:
-    """Our account in a super cluster, its rights and its token."""
+    """Our service account in a super cluster, its RBAC objects and its token Secret."""
     return [*_objects(_manifest("super-account.yaml")), *_objects(_manifest("super-rights.yaml"))]
 
 
 def agent(image: str = "") -> list[Object]:
-    """The agent of a super cluster, and its rights."""
+    """The agent of a super cluster, and its RBAC objects."""
     return _objects(string.Template(_manifest(AGENT_FILE)).substitute(image=image))
 
 
 def syncer_name(id_: str) -> str:
-    """The Deployment of the syncer of one super cluster."""
+    """The name of the Deployment of vc-syncer for one super cluster."""
     return f"vc-syncer-{id_}"
 
 
 def syncer_secret(id_: str) -> str:
-    """Its Secret."""
+    """The name of the Secret with the syncer's kubeconfig of the super cluster."""
     return f"cluster-{id_}-config"
 
 
 def kubeconfig(id_: str, login: Login, token: str) -> str:
-    """A kubeconfig that leads to the same server as a login, with this token."""
+    """A kubeconfig with the server of a login and this token."""
     cluster: dict[str, Any] = {"server": login.server}
     if login.ca is not None:
         cluster["certificate-authority-data"] = base64.b64encode(login.ca.read()).decode()
@@ -102,7 +105,7 @@ def kubeconfig(id_: str, login: Login, token: str) -> str:
 
 
 def dumped(objects: Iterable[Object]) -> str:
-    """Objects as a person reads them."""
+    """Objects as YAML documents."""
     return yaml.safe_dump_all((one.to_dict() for one in objects), sort_keys=False)
 
 

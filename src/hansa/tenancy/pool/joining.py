@@ -1,4 +1,7 @@
-"""Lets a cluster join a pool as a super cluster: our account there, its id, and what the meta cluster has to know."""
+"""Joins a cluster to a pool: creates our service account and its id there, and its objects in the meta cluster.
+
+`hansa join` uses it. The objects are made by `join_manifests`.
+"""
 
 import asyncio
 import base64
@@ -18,27 +21,27 @@ from hansa.tenancy.pool import cluster_id, join_manifests
 from hansa.tenancy.pool.join_manifests import Joined
 
 MANAGER: Final = "hansa-join"
-TOKEN_SECONDS: Final = 30.0  # in which a cluster fills in a token
-ASK_SECONDS: Final = 0.1
+TOKEN_SECONDS: Final = 30.0  # for kube-controller-manager to fill in a token
+POLL_SECONDS: Final = 0.1
 
 
 class Taken(HansaError):
-    """The id is another cluster's, or the cluster has another id."""
+    """The id belongs to another cluster, or the cluster has another id."""
 
 
 @dataclass(frozen=True, slots=True)
 class Joining:
-    """A cluster on its way into a pool, with an administrator's rights in it."""
+    """A cluster that joins a pool; the client has an administrator's rights in it."""
 
     id: str
     below: Client
     login: Login
 
     async def prepare(self, clusters: Resource, meta: Client | None, *, namespace: str, image: str) -> Joined:
-        """Make our account in the cluster, unless the id is taken; all that the pool has to know."""
+        """Create our service account in the cluster, unless the id is taken; return the data of the other objects."""
         found = await cluster_id.find(self.below)
         if found not in ("", self.id):
-            raise Taken(f'the cluster has the id {found} already: join it as {found}, or "hansa leave {found}" first')
+            raise Taken(f'the cluster has the id {found} already: join it as {found}, or run "hansa leave {found}"')
         uid = (await self.below.get(resources.NAMESPACES, "kube-system")).uid
         if meta is not None:
             await _check_free(meta, clusters, NamespacedName(namespace, self.id), uid)
@@ -47,13 +50,13 @@ class Joining:
         return Joined(self.id, namespace, uid, config, image, clusters)
 
     async def apply(self, joined: Joined, meta: Client, *, has_syncer: bool, has_agent: bool = False) -> None:
-        """Let it take part now."""
+        """Create the objects in both clusters."""
         for name, made in joined.files(has_syncer=has_syncer, has_agent=has_agent).items():
             await apply(self.below if name in join_manifests.SUPER_FILES else meta, made)
-        stays = {"metadata": {"annotations": {keys.LEAVING: None}}}
-        await meta.patch(joined.clusters, self.id, stays, namespace=joined.namespace)
+        not_leaving = {"metadata": {"annotations": {keys.LEAVING: None}}}
+        await meta.patch(joined.clusters, self.id, not_leaving, namespace=joined.namespace)
         phase = {"status": {"phase": join_manifests.PROVISIONED}}
-        with contextlib.suppress(errors.NotFound):  # a definition without a status of its own took it with the object
+        with contextlib.suppress(errors.NotFound):  # without a status subresource, the phase was applied above
             await meta.patch(joined.clusters, self.id, phase, namespace=joined.namespace, subresource="status")
 
     async def _token(self) -> str:
@@ -64,33 +67,38 @@ class Joining:
                     secret = await self.below.get(resources.SECRETS, place.name, namespace=place.namespace)
                     if token := (secret.get("data") or {}).get("token"):
                         return base64.b64decode(token).decode()
-                    await asyncio.sleep(ASK_SECONDS)
+                    await asyncio.sleep(POLL_SECONDS)
         except TimeoutError:
             raise HansaError(
-                f"secret {place} of the super cluster has no token after {TOKEN_SECONDS:.0f} s: "
-                "does its kube-controller-manager run?"
+                f"Secret {place} of the super cluster has no token after {TOKEN_SECONDS:.0f} s;"
+                " check that its kube-controller-manager is running"
             ) from None
 
 
 async def _check_free(meta: Client, clusters: Resource, wanted: NamespacedName, uid: str) -> None:
-    """Refuse an id that another cluster has in this meta cluster, and a second place for the same one."""
+    """Refuse an id that another cluster of this meta cluster has, and a second Cluster for the same cluster."""
     async for page in meta.pages(clusters):
         for one in page.items:
             is_same = one.annotations.get(keys.SUPER_UID) == uid
             if one.name == wanted.name and not is_same:
-                raise Taken(f"Cluster {one.key} of the meta cluster has the id {one.name} already: choose another id")
+                raise Taken(
+                    f"Cluster {one.key} of the meta cluster has the id {one.name} already: choose another one with --id"
+                )
             if is_same and one.key != wanted:
-                raise Taken(f"the cluster has joined as {one.key} already: use that name and namespace, or leave first")
+                raise Taken(
+                    f"the cluster has joined as {one.key} already: use this --id and --namespace,"
+                    f' or run "hansa leave {one.name}" first'
+                )
 
 
 async def apply(client: Client, objects: Iterable[Object]) -> None:
-    """Make objects so, whatever their kind."""
+    """Apply objects of any of our kinds."""
     for obj in objects:
         await client.apply(kind_of(obj), obj, field_manager=MANAGER, force=True)
 
 
 def kind_of(obj: Object) -> Resource:
-    """The resource of an object of ours."""
+    """The resource of one of our objects."""
     known = _KINDS.get(obj.kind)
     if known is None:
         group, _, version = obj.api_version.rpartition("/")

@@ -1,6 +1,6 @@
-"""Lets a super cluster leave its pool: first what is there goes elsewhere, then it is forgotten.
+"""Removes a super cluster from its pool: cordons it, waits until it is drained, and deletes its objects.
 
-Where things go is the scheduler's matter, and that they go the syncer's; here they are told, waited for, and removed.
+`hansa leave` uses it. Moving namespaces and pods is left to vc-scheduler and vc-syncer.
 """
 
 import asyncio
@@ -19,30 +19,30 @@ from hansa.tenancy.pool import cluster_id, join_manifests, joining
 from hansa.tenancy.syncing import owners
 from hansa.tenancy.syncing.service_ranges import OURS, SERVICE_CIDRS
 
-SHOWN: Final = 5  # names in a sentence
+SHOWN: Final = 5  # names in an error message
 
 
 class NotEmpty(HansaError):
-    """Something is still there."""
+    """Namespaces of tenants are left in the super cluster."""
 
 
 @dataclass(frozen=True, slots=True)
 class Leaving:
-    """A super cluster on its way out of a pool; `tell` is given what happens."""
+    """A super cluster that leaves its pool; `report` gets a line for each step."""
 
-    cluster: Object  # its Cluster
+    cluster: Object  # the object of kind Cluster
     clusters: Resource
     meta: Client
-    tell: Callable[[str], None]
+    report: Callable[[str], None]
 
-    async def close(self) -> None:
-        """Let nothing new come, and what is there go elsewhere."""
-        said = {"metadata": {"uid": self.cluster.uid, "annotations": {keys.LEAVING: "true"}}}
-        await self.meta.patch(self.clusters, self.cluster.name, said, namespace=self.cluster.namespace)
-        self.tell(f"{self.cluster.name} takes nothing new")
+    async def cordon(self) -> None:
+        """Annotate the Cluster, so that vc-scheduler places nothing new there and moves its slices elsewhere."""
+        patch = {"metadata": {"uid": self.cluster.uid, "annotations": {keys.LEAVING: "true"}}}
+        await self.meta.patch(self.clusters, self.cluster.name, patch, namespace=self.cluster.namespace)
+        self.report(f"{self.cluster.name} cordoned")
 
     async def drain(self, below: Client, *, deadline: float) -> None:
-        """Wait until no namespace of a tenant of this meta cluster is left there."""
+        """Wait until the super cluster has no namespaces of tenants of this meta cluster."""
         meta_id = (await self.meta.get(resources.NAMESPACES, "kube-system")).uid
         left: set[str] = set()
         try:
@@ -51,8 +51,9 @@ class Leaving:
         except TimeoutError:
             names = ", ".join(sorted(left)[:SHOWN]) + (" …" if len(left) > SHOWN else "")
             raise NotEmpty(
-                f"{self.cluster.name} still has {len(left)} namespaces of tenants after {deadline:.0f} s ({names}): is"
-                ' there room in the other super clusters? The same command again goes on waiting; "--force" does not'
+                f"{self.cluster.name} still has {len(left)} namespaces of tenants after {deadline:.0f} s ({names});"
+                " check the capacity of the other super clusters and run the same command again; --force removes it"
+                " as it is"
             ) from None
 
     async def _watch(self, below: Client, meta_id: str, left: set[str]) -> None:
@@ -68,15 +69,15 @@ class Leaving:
                         left.add(obj.name)
                     case watching.Deleted(obj):
                         left.discard(obj.name)
-                        self.tell(f"namespace {obj.name} is gone, {len(left)} are left")
+                        self.report(f"namespace {obj.name} deleted, {len(left)} left")
                     case watching.Synced():
                         is_known = True
-                        self.tell(f"{len(left)} namespaces of tenants are in {self.cluster.name}")
+                        self.report(f"{self.cluster.name} has {len(left)} namespaces of tenants")
                 if is_known and not left:
                     return
 
     async def free_ranges(self, below: Client) -> None:
-        """Remove the service ranges of tenants there; before it is forgotten, a syncer would make them again."""
+        """Delete the ServiceCIDRs of tenants there; call it after `remove`, else vc-syncer recreates them."""
         meta_id = (await self.meta.get(resources.NAMESPACES, "kube-system")).uid
         page = await below.list(SERVICE_CIDRS, labels=OURS)
         for one in page.items:
@@ -85,28 +86,28 @@ class Leaving:
                 with contextlib.suppress(errors.NotFound):
                     await below.delete(SERVICE_CIDRS, one.name, uid=one.uid)
 
-    async def forget(self) -> None:
-        """Remove what the meta cluster has for it."""
+    async def remove(self) -> None:
+        """Delete the objects of the super cluster in the meta cluster."""
         id_, namespace = self.cluster.name, self.cluster.namespace
-        gone = (
+        objects = (
             (resources.DEPLOYMENTS, join_manifests.syncer_name(id_), join_manifests.SYNCER_NAMESPACE),
             (resources.SECRETS, join_manifests.syncer_secret(id_), join_manifests.SYNCER_NAMESPACE),
             (self.clusters, id_, namespace),
             (resources.SECRETS, id_, namespace),
         )
-        for resource, name, where in gone:
+        for resource, name, where in objects:
             with contextlib.suppress(errors.NotFound):
                 await self.meta.delete(resource, name, namespace=where)
         for report in (await self.meta.list(resources.LEASES, labels=f"{keys.REACHES}={id_}")).items:
             with contextlib.suppress(errors.NotFound):
                 await self.meta.delete(resources.LEASES, report.name, namespace=report.namespace, uid=report.uid)
-        self.tell(f"{id_} has left the pool")
+        self.report(f"{id_} has left the pool")
 
 
-async def forget_account(below: Client) -> None:
-    """Remove the id, our account and the agent from a super cluster, with an administrator's rights."""
-    kept = {"Namespace"}  # others may live there
-    # The agent goes first: it must not find a fence that nobody renews.
+async def remove_account(below: Client) -> None:
+    """Delete the id, our service account and the agent in a super cluster, with an administrator's rights."""
+    kept = {"Namespace"}  # it may hold other objects
+    # The agent is deleted first: otherwise it would delete pods once the fence is not renewed any more.
     for obj in (*reversed(join_manifests.agent()), cluster_id.config_map(""), *reversed(join_manifests.account())):
         if obj.kind not in kept:
             with contextlib.suppress(errors.NotFound):

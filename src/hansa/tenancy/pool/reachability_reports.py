@@ -1,6 +1,7 @@
-"""Syncers report in the meta cluster which super clusters they reach: nobody gives those up whom another one reaches.
+"""Reports of vc-syncer about the super clusters it reaches: a Lease for each in the meta cluster.
 
-A report is a Lease for each super cluster. Only that it changes matters, by the clock of whoever reads it.
+vc-scheduler watches them, so that it does not count a super cluster as lost that vc-syncer reaches. A report counts
+from when the watch delivers it; wall clocks are not compared.
 """
 
 from collections.abc import Callable, Collection
@@ -15,13 +16,13 @@ from hansa.kube.objects import Object
 from hansa.model import keys
 from hansa.runtime import clock
 
-NAME: Final = "hansa-reaches-"  # and an id
-PERIOD: Final = 1.0  # seconds, after which it is asked again whether reports can be read
+NAME_PREFIX: Final = "hansa-reaches-"  # followed by the id of a super cluster
+CHECK_SECONDS: Final = 1.0  # between two checks of whether the meta cluster is reachable
 
 
 @dataclass(frozen=True, slots=True)
 class Reporter:
-    """Who reports, and where in the meta cluster."""
+    """Writes reports to a namespace of the meta cluster."""
 
     meta: Client
     holder: str
@@ -29,21 +30,21 @@ class Reporter:
     clock: clock.Clock
 
     async def report(self, cluster: str) -> None:
-        """We reach a super cluster."""
-        name, now = f"{NAME}{cluster}", self.clock.wall().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-        said = {
+        """Report that a super cluster is reachable."""
+        name, now = f"{NAME_PREFIX}{cluster}", self.clock.wall().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        lease = {
             "metadata": {"namespace": self.namespace, "name": name, "labels": {keys.REACHES: cluster}},
             "spec": {"holderIdentity": self.holder, "renewTime": now},
         }
         try:
-            await self.meta.patch(resources.LEASES, name, said, namespace=self.namespace)
+            await self.meta.patch(resources.LEASES, name, lease, namespace=self.namespace)
         except errors.NotFound:
             kind = {"apiVersion": resources.LEASES.api_version, "kind": resources.LEASES.kind}
-            await self.meta.create(resources.LEASES, Object.of({**kind, **said}))
+            await self.meta.create(resources.LEASES, Object.of({**kind, **lease}))
 
 
 class Reports:
-    """Reads them: `vouch` is called for each super cluster that somebody reaches, or may reach."""
+    """Watches reports: `report_reachable` is called for each super cluster that vc-syncer reaches, or may reach."""
 
     def __init__(
         self,
@@ -51,21 +52,21 @@ class Reports:
         namespace: str,
         *,
         clusters: Callable[[], Collection[str]],
-        vouch: Callable[[str], None],
+        report_reachable: Callable[[str], None],
         clock: clock.Clock,
     ) -> None:
         self._meta, self._scope = meta, Scope(resources.LEASES, namespace=namespace, labels=keys.REACHES)
-        self._clusters, self._vouch, self._clock = clusters, vouch, clock
+        self._clusters, self._report_reachable, self._clock = clusters, report_reachable, clock
 
     async def run(self) -> None:
-        """Follow the reports until cancelled."""
+        """Watch the reports until cancelled."""
         async with self._meta.informers.share(self._scope) as leases:
-            end = leases.listen(self._vouch, _cluster)
+            end = leases.listen(self._report_reachable, _cluster)
             try:
                 while True:
-                    for cluster in self._clusters() if self._meta.health.trouble else ():
-                        self._vouch(cluster)  # what cannot be heard may well be said
-                    await self._clock.sleep(PERIOD)
+                    for cluster in self._clusters() if self._meta.health.error else ():
+                        self._report_reachable(cluster)  # a report may exist that cannot be read
+                    await self._clock.sleep(CHECK_SECONDS)
             finally:
                 end()
 

@@ -1,7 +1,7 @@
-"""The agent in a super cluster: when nobody renews its fence any more, it ends the pods of tenants there.
+"""The agent in a super cluster: deletes the pods of tenants when the fence is not renewed any more.
 
-They begin elsewhere then, and only a syncer makes them, so nothing here brings them back. What counts as the end is
-`fence`'s to say.
+`hansa super-agent` runs it. Only vc-syncer creates these pods, so they stay deleted while the super cluster is cut off.
+When the fence expires is decided by `fence`.
 """
 
 import asyncio
@@ -9,7 +9,7 @@ import logging
 import math
 from typing import Final
 
-from hansa.control.event_recorder import Kind, Recorder, Subject
+from hansa.control.event_recorder import EventType, InvolvedObject, Recorder
 from hansa.kube import errors, resources
 from hansa.kube.client import Client
 from hansa.kube.objects import Object
@@ -20,16 +20,16 @@ from hansa.tenancy.pool import fence
 from hansa.tenancy.pool.fence import Fence, Terms
 
 log = logging.getLogger(__name__)
-AT_ONCE: Final = 20  # deletions
+CONCURRENT_DELETES: Final = 20
 
 
 class SuperAgent:
-    """Looks at the fence of one cluster. It asks: a watch that is silent does not prove that nothing was renewed."""
+    """Polls the fence of one cluster. It does not watch: a watch without events does not prove that no renewal came."""
 
     def __init__(self, client: Client, recorder: Recorder, *, clock: clock.Clock, metrics: metrics.Registry) -> None:
         self._client, self._recorder, self._clock = client, recorder, clock
         self._fence = Fence()
-        self._noted, self._is_fenced, self._lacks = -math.inf, False, False
+        self._noted, self._is_fenced, self._is_missing = -math.inf, False, False
         self._ended = metrics.counter("hansa_fence_ended_pods_total", "Pods of tenants that the fence deleted.")
         metrics.gauge("hansa_fenced", "1 while pods of tenants must not run in this super cluster.").read(
             lambda: {(): float(self._is_fenced)}
@@ -39,17 +39,17 @@ class SuperAgent:
         )
 
     async def run(self) -> None:
-        """Look until cancelled."""
+        """Check the fence until cancelled."""
         while True:
             began = self._clock.now()
-            pause = fence.WITHOUT_LEASE if self._fence.terms is None else self._fence.terms.look_again
+            pause = fence.NO_LEASE_SECONDS if self._fence.terms is None else self._fence.terms.check_seconds
             try:
                 async with asyncio.timeout(max(pause, 1.0)):
                     lease = await self._read()
             except (errors.ApiError, TimeoutError) as error:
-                log.warning("the fence cannot be seen", extra={"error": str(error) or "no answer in time"})
+                log.warning("fence check failed", extra={"error": str(error) or "timeout"})
             else:
-                await self._look(lease, began)
+                await self._check(lease, began)
             if (wait := began + pause - self._clock.now()) > 0:
                 await self._clock.sleep(wait)
 
@@ -60,33 +60,33 @@ class SuperAgent:
         except errors.NotFound:
             return None
 
-    async def _look(self, lease: Object | None, now: float) -> None:
-        """The lease was read by a request that began now."""
+    async def _check(self, lease: Object | None, now: float) -> None:
+        """Act on the lease; `now` is when the request that read it was sent."""
         found = fence.terms(lease)
-        self._fence = self._fence.looked(found, now, age=0.0 if lease is None else fence.noted_age(lease))
+        self._fence = self._fence.observed(found, now, age=0.0 if lease is None else fence.noted_age(lease))
         if lease is None or found is None:
-            self._become_free()
-            if not self._lacks:
-                log.warning("nobody renews a fence here, so nothing is fenced", extra={"lease": str(fence.PLACE)})
-            self._lacks = True
+            self._unfence()
+            if not self._is_missing:
+                log.warning("no fence: lease missing or never renewed", extra={"lease": str(fence.PLACE)})
+            self._is_missing = True
             return
-        self._lacks = False
+        self._is_missing = False
         try:
             if now >= self._fence.ends:
-                await self._end(lease, found)
+                await self._delete_pods(lease, found)
             else:
-                self._become_free()
+                self._unfence()
             await self._note(found, now)
         except errors.ApiError as error:
-            log.warning("the fence is not finished", extra={"error": str(error)})  # it is looked at again at once
+            log.warning("fencing failed, retrying", extra={"error": str(error)})
 
-    def _become_free(self) -> None:
+    def _unfence(self) -> None:
         if self._is_fenced:
-            log.info("the fence is renewed: tenants' pods may run here again")
+            log.info("fence renewed")
         self._is_fenced = False
 
     async def _note(self, found: Terms, now: float) -> None:
-        """Write down what is seen: now and then while all is well, and each time while nothing is renewed."""
+        """Annotate the lease with the current renewal: NOTES times per duration, at every check once it is late."""
         age = self._fence.age(now)
         if age > 2 * found.duration / fence.RENEWALS or now - self._noted >= found.duration / fence.NOTES:
             await self._client.patch(
@@ -94,29 +94,29 @@ class SuperAgent:
             )
             self._noted = now
 
-    async def _end(self, lease: Object, found: Terms) -> None:
-        doomed = await self._doomed(found)
-        if not self._is_fenced or doomed:
-            said = (
-                f"it was not renewed for {self._fence.age(self._clock.now()):.0f} s: {len(doomed)} pods of tenants end"
-            )
-            log.warning("fences", extra={"says": said})
-            self._recorder.record(Subject.of(lease), "Fenced", said, kind=Kind.WARNING)
+    async def _delete_pods(self, lease: Object, found: Terms) -> None:
+        pods = await self._pods(found)
+        if not self._is_fenced or pods:
+            age = f"{self._fence.age(self._clock.now()):.0f}"
+            log.warning("fence expired", extra={"seconds": age, "pods": len(pods)})
+            message = f"Lease {fence.PLACE} was not renewed for {age} s: deleting {len(pods)} pods of tenants"
+            self._recorder.record(InvolvedObject.of(lease), "Fenced", message, event_type=EventType.WARNING)
         self._is_fenced = True
-        for first in range(0, len(doomed), AT_ONCE):
-            await asyncio.gather(*(self._delete(pod, grace) for pod, grace in doomed[first : first + AT_ONCE]))
+        for first in range(0, len(pods), CONCURRENT_DELETES):
+            batch = pods[first : first + CONCURRENT_DELETES]
+            await asyncio.gather(*(self._delete(pod, grace) for pod, grace in batch))
 
-    async def _doomed(self, found: Terms) -> list[tuple[Object, int]]:
-        """The pods that must end: copies in namespaces of tenants of the meta cluster that renewed the fence."""
-        homes = {
+    async def _pods(self, found: Terms) -> list[tuple[Object, int]]:
+        """The pods to delete, with grace periods: those of tenants of the meta cluster that renewed the fence."""
+        namespaces = {
             one.name
             for one in await self._copies(resources.NAMESPACES)
             if one.annotations.get(keys.META, "") == found.meta
         }
         graces = (
-            (pod, fence.last_grace(pod, found.last_seconds))
+            (pod, fence.pod_grace(pod, found.pod_seconds))
             for pod in await self._copies(resources.PODS)
-            if pod.namespace in homes
+            if pod.namespace in namespaces
         )
         return [(pod, grace) for pod, grace in graces if grace is not None]
 
@@ -126,7 +126,7 @@ class SuperAgent:
     async def _delete(self, pod: Object, grace: int) -> None:
         try:
             await self._client.delete(resources.PODS, pod.name, namespace=pod.namespace, uid=pod.uid, grace=grace)
-        except errors.ApiError as error:  # also that it is gone: what is left is found by the next look
-            log.info("a pod was not ended", extra={"pod": str(pod.key), "error": str(error)})
+        except errors.ApiError as error:  # NotFound, too; the next check finds the pods that are left
+            log.info("pod not deleted", extra={"pod": str(pod.key), "error": str(error)})
         else:
             self._ended.inc()

@@ -1,1 +1,1 @@
-"""Which tenants are synced to which super clusters: members, links, credentials, conditions, service ranges."""
+"""Which tenants are synced to which super clusters: members, routes, credentials, conditions, service ranges."""

@@ -1,6 +1,6 @@
-"""What a VirtualCluster asks of the syncer by annotations: its weight, and what its pods may. Pure.
+"""The annotations of a VirtualCluster for vc-syncer: its weight in the queue, and allowances of its pods. Pure.
 
-Nothing checks annotations at admission: what cannot be read is a sentence here, and something safe is used instead.
+Annotations are not validated at admission: an invalid value gives a message here, and a safe default is used.
 """
 
 from dataclasses import dataclass
@@ -11,24 +11,24 @@ from hansa.model import keys
 from hansa.model.translation.tenant.tenant_settings import Allowance
 
 DEFAULT_WEIGHT: Final = 1.0
-LEAST_WEIGHT, MOST_WEIGHT = 0.01, 100.0  # between the extremes one has 10,000 turns while the other has one
-_SHOWN: Final = 60  # characters of what somebody wrote: enough to find it
+LEAST_WEIGHT, MOST_WEIGHT = 0.01, 100.0  # the largest gets 10,000 turns in the queue for one of the smallest
+_SHOWN: Final = 60  # characters of an invalid value in a message
 
 
 @dataclass(frozen=True, slots=True)
 class TenantAnnotations:
-    """What is used. `unread` has a sentence for each annotation that cannot be read as a whole."""
+    """The values in effect. `invalid` has a message for each annotation with an invalid value."""
 
     weight: float = DEFAULT_WEIGHT
     allowed: frozenset[Allowance] = frozenset()
-    unread: tuple[str, ...] = ()
+    invalid: tuple[str, ...] = ()
 
 
 def of(vc: Object) -> TenantAnnotations:
-    """Read them."""
+    """Read the annotations of a VirtualCluster."""
     weight, bad_weight = _weight(vc.annotations.get(keys.WEIGHT, "").strip())
     allowed, bad_allowances = _allowed(vc.annotations.get(keys.ALLOW, ""))
-    return TenantAnnotations(weight, allowed, tuple(sentence for sentence in (bad_weight, bad_allowances) if sentence))
+    return TenantAnnotations(weight, allowed, tuple(message for message in (bad_weight, bad_allowances) if message))
 
 
 def _weight(text: str) -> tuple[float, str]:
@@ -41,17 +41,17 @@ def _weight(text: str) -> tuple[float, str]:
     if LEAST_WEIGHT <= weight <= MOST_WEIGHT:
         return weight, ""
     wanted = f"a number from {LEAST_WEIGHT:g} to {MOST_WEIGHT:g}"
-    return DEFAULT_WEIGHT, f"{keys.WEIGHT} {_shown(text)} is not {wanted}: the weight {DEFAULT_WEIGHT:g} is used"
+    return DEFAULT_WEIGHT, f"annotation {keys.WEIGHT}: {_shown(text)} is not {wanted}; using {DEFAULT_WEIGHT:g}"
 
 
 def _allowed(text: str) -> tuple[frozenset[Allowance], str]:
-    words = {word.strip() for word in text.split(",")} - {""}
-    allowed = frozenset(map(Allowance, words & set(Allowance)))
-    unknown = sorted(words - set(Allowance))
+    names = {name.strip() for name in text.split(",")} - {""}
+    allowed = frozenset(map(Allowance, names & set(Allowance)))
+    unknown = sorted(names - set(Allowance))
     if not unknown:
         return allowed, ""
     listed = _shown(", ".join(unknown))
-    return allowed, f"{keys.ALLOW} names {listed}, which allows nothing: there are {', '.join(Allowance)}"
+    return allowed, f"annotation {keys.ALLOW}: unknown allowance {listed}; supported: {', '.join(Allowance)}"
 
 
 def _shown(text: str) -> str:

@@ -1,6 +1,6 @@
-"""Which VirtualCluster has which control plane: of two that lead to the same one, the older has it.
+"""Which VirtualCluster owns which control plane: of two with the same API server, the older one.
 
-Both would carry the same objects, each to namespaces of its own, and the two copies of a pod would tell by turns.
+With both, each object would be synced to two namespaces, and two lower pods would overwrite the same status in turns.
 """
 
 from hansa.kube.objects import NamespacedName, Object
@@ -9,23 +9,23 @@ Age = tuple[str, str]
 
 
 class Claims:
-    """The holders of control planes, by the cluster's id."""
+    """The owners of control planes, by cluster id."""
 
     def __init__(self) -> None:
         self._holders: dict[str, tuple[Age, NamespacedName]] = {}
 
     def holder(self, cluster_id: str) -> NamespacedName | None:
-        """Who has this control plane."""
+        """The VirtualCluster that owns this control plane."""
         return self._holders[cluster_id][1] if cluster_id in self._holders else None
 
     def claim(self, cluster_id: str, vc: Object) -> NamespacedName:
-        """Who has this control plane now: this VirtualCluster, unless an older one has it."""
+        """Claim a control plane for a VirtualCluster, and return its owner: this one, unless an older one claims it."""
         mine = _age(vc), vc.key
         self._holders[cluster_id] = min(mine, self._holders.get(cluster_id, mine))
         return self._holders[cluster_id][1]
 
-    def forget(self, place: NamespacedName) -> None:
-        """This VirtualCluster claims nothing any more."""
+    def release(self, place: NamespacedName) -> None:
+        """Drop all claims of a VirtualCluster."""
         self._holders = {id_: holder for id_, holder in self._holders.items() if holder[1] != place}
 
 

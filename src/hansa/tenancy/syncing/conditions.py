@@ -1,6 +1,6 @@
-"""Tells on a VirtualCluster whether its tenant can be synced, and what of its annotations cannot be read.
+"""Writes the conditions Synced and InvalidAnnotations of VirtualClusters, with a Warning event when they get worse.
 
-Both are conditions; a Warning says so when something becomes impossible, or cannot be read.
+vc-syncer uses it. The other conditions are vc-manager's.
 """
 
 import datetime
@@ -20,58 +20,67 @@ from hansa.tenancy.operator.status import Verdict
 from hansa.tenancy.syncing import annotations
 
 log = logging.getLogger(__name__)
-WELL = Verdict(True, "Syncing", "objects of the tenant are carried to the super cluster")
-UNREAD = "InvalidAnnotation"
+SYNCED = Verdict(True, "Syncing", "objects of the tenant are synced")
+INVALID = "InvalidAnnotation"
 FIELD_MANAGER = "hansa-vc-syncer"
 
 
 class TenantConditions:
-    """Writes the conditions of VirtualClusters in the meta cluster, when they are not what they were."""
+    """Writes the conditions of VirtualClusters in the meta cluster when they change."""
 
     def __init__(self, meta: Client, recorder: event_recorder.Recorder, *, clock: clock.Clock) -> None:
         self._meta, self._recorder, self._clock = meta, recorder, clock
 
-    async def well(self, vc: Object) -> None:
-        """The tenant is synced."""
-        await self._tell(vc, WELL)
+    async def set_synced(self, vc: Object) -> None:
+        """Set Synced to True."""
+        await self._update(vc, SYNCED)
 
-    async def trouble(self, vc: Object, reason: str, message: str) -> None:
-        """The tenant is not synced now, and why."""
-        await self._tell(vc, Verdict(False, reason, message))
+    async def set_not_synced(self, vc: Object, reason: str, message: str) -> None:
+        """Set Synced to False."""
+        await self._update(vc, Verdict(False, reason, message))
 
-    async def gives(self, vc: Object, supers: Collection[str]) -> None:
-        """These super clusters, by their ids, are about to give things to the tenant: who ends it has to know."""
+    async def add_super_clusters(self, vc: Object, supers: Collection[str]) -> None:
+        """Add ids to status.superClusters, before these super clusters sync objects into the tenant's control plane.
+
+        vc-manager deletes the synced objects with the VirtualCluster if its control plane is an existing cluster.
+        """
         known = api.virtual_cluster(vc).status.super_clusters
         if set(supers) <= set(known):
             return
         patch = {
-            "metadata": {"uid": vc.uid, "resourceVersion": vc.version},  # another syncer may add its own now
+            "metadata": {
+                "uid": vc.uid,
+                "resourceVersion": vc.version,
+            },  # another syncer may add its own at the same time
             "status": {"superClusters": sorted({*known, *supers})},
         }
         try:
             await self._meta.patch(VIRTUAL_CLUSTERS, vc.name, patch, namespace=vc.namespace, subresource="status")
         except (errors.NotFound, errors.Denied, errors.Invalid) as error:
-            log.warning("super clusters could not be noted", extra={"vc": str(vc.key), "error": str(error)})
+            log.warning("status.superClusters not updated", extra={"vc": str(vc.key), "error": str(error)})
 
-    async def _tell(self, vc: Object, synced: Verdict) -> None:
+    async def _update(self, vc: Object, synced: Verdict) -> None:
         before, now = _before(vc), conditions(vc, synced, self._clock.wall())
         if list(before.values()) == now:
             return
         await self._write(vc, now)
         for one in now:
-            if is_bad_news(one, before.get(one.type)):
+            if needs_warning(one, before.get(one.type)):
                 self._recorder.record(
-                    event_recorder.Subject.of(vc), one.reason, one.message, kind=event_recorder.Kind.WARNING
+                    event_recorder.InvolvedObject.of(vc),
+                    one.reason,
+                    one.message,
+                    event_type=event_recorder.EventType.WARNING,
                 )
 
-    async def _write(self, vc: Object, told: Iterable[Condition]) -> None:
-        # What we apply is all that we say: a condition that we said before and leave out now goes away.
+    async def _write(self, vc: Object, written: Iterable[Condition]) -> None:
+        # Server-side apply removes a condition that we applied before and leave out now.
         applied = Object.of(
             {
                 "apiVersion": VIRTUAL_CLUSTERS.api_version,
                 "kind": VIRTUAL_CLUSTERS.kind,
                 "metadata": {"namespace": vc.namespace, "name": vc.name, "uid": vc.uid},
-                "status": {"conditions": msgspec.to_builtins(list(told))},
+                "status": {"conditions": msgspec.to_builtins(list(written))},
             }
         )
         try:
@@ -79,24 +88,24 @@ class TenantConditions:
                 VIRTUAL_CLUSTERS, applied, field_manager=FIELD_MANAGER, subresource="status", force=True
             )
         except (errors.NotFound, errors.Conflict, errors.Denied, errors.Invalid) as error:
-            # Gone, another one by now, or of a definition that knows no such condition: the event has to do.
-            log.info("a condition was not taken", extra={"vc": str(vc.key), "error": str(error)})
+            # Deleted, recreated, or of a CRD whose schema lacks the condition: the event is recorded anyway.
+            log.info("condition not written", extra={"vc": str(vc.key), "error": str(error)})
 
 
 def conditions(vc: Object, synced: Verdict, now: datetime.datetime) -> list[Condition]:
-    """All that we tell of a VirtualCluster, each with the time since when it is so."""
-    said = {ConditionType.SYNCED: synced}
-    if unread := annotations.of(vc).unread:
-        said[ConditionType.INVALID_ANNOTATIONS] = Verdict(True, UNREAD, "; ".join(unread))
+    """All conditions of a VirtualCluster that vc-syncer writes."""
+    verdicts = {ConditionType.SYNCED: synced}
+    if invalid := annotations.of(vc).invalid:
+        verdicts[ConditionType.INVALID_ANNOTATIONS] = Verdict(True, INVALID, "; ".join(invalid))
     before = _before(vc)
-    return [_condition(kind, verdict, before.get(kind), now) for kind, verdict in said.items()]
+    return [_condition(kind, verdict, before.get(kind), now) for kind, verdict in verdicts.items()]
 
 
-def is_bad_news(told: Condition, before: Condition | None) -> bool:
-    """Whether it is worth a Warning. The words of one trouble may change with every try."""
-    if told.type == ConditionType.SYNCED:
-        return told.status == "False" and (before is None or before.status == "True" or before.reason != told.reason)
-    return before is None or before.message != told.message
+def needs_warning(new: Condition, before: Condition | None) -> bool:
+    """Whether a condition is worth a Warning event. The message of Synced may change with every retry."""
+    if new.type == ConditionType.SYNCED:
+        return new.status == "False" and (before is None or before.status == "True" or before.reason != new.reason)
+    return before is None or before.message != new.message
 
 
 def _condition(kind: ConditionType, verdict: Verdict, before: Condition | None, now: datetime.datetime) -> Condition:

@@ -1,6 +1,7 @@
-"""Which tenants take part: VirtualClusters of the meta cluster that run become clusters of the registry, and links.
+"""The controller of tenants: adds a cluster and its routes to the registry for each running VirtualCluster.
 
-Credentials that change are used from the next request on. What travels along the links is the engine's.
+vc-syncer and vc-scheduler run it. Changed credentials are used from the next request on. Syncing objects along the
+routes is left to the engine.
 """
 
 import asyncio
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from hansa.control import controller, queue, store
 from hansa.control.informer import Informers, Scope
 from hansa.engine.cluster import Cluster
-from hansa.engine.registry import Registry, Route
+from hansa.engine.registry import ClusterRegistry, Route
 from hansa.kube import errors, resources
 from hansa.kube.client import Client
 from hansa.kube.objects import NamespacedName, Object
@@ -25,35 +26,35 @@ from hansa.tenancy.api import VIRTUAL_CLUSTERS
 from hansa.tenancy.syncing import credentials
 from hansa.tenancy.syncing.claims import Claims
 from hansa.tenancy.syncing.conditions import TenantConditions
-from hansa.tenancy.syncing.credentials import Given, TenantCredentials
+from hansa.tenancy.syncing.credentials import EncodedKubeconfig, TenantCredentials
 from hansa.tenancy.syncing.owners import Owner
 
 log = logging.getLogger(__name__)
-WORKERS = 16  # tenants that are joined at once
-LOOK_AGAIN = 300.0  # seconds, after which what a tenant says of its service ranges is read again
-SOON = 1.0  # seconds, after which a cluster that does not tell who it is counts as away
-FIRST_LIST = 10.0  # seconds for the first list of Secrets
-NOT_YET = frozenset({api.Phase.NEW, api.Phase.PENDING})  # phases in which there is no control plane yet
-KEY = "key"  # the index of VirtualClusters by their key
+WORKERS = 16  # concurrent reconciles
+RESYNC_SECONDS = 300.0  # between two reconciles without a change: the tenant's service ranges are not watched
+IDENTIFY_SECONDS = 1.0  # for a cluster to answer with its id, before it counts as unreachable
+FIRST_LIST_SECONDS = 10.0  # for the first list of Secrets
+NOT_PROVISIONED = frozenset({api.Phase.NEW, api.Phase.PENDING})  # phases without a control plane
+KEY = "key"  # the index of VirtualClusters by tenant key
 
 
 @dataclass(frozen=True, slots=True)
 class Tenancy:
-    """What is known of a tenant that answers: all that its route is made of."""
+    """A reachable tenant: the data that its routes are made of."""
 
     vc: Object
     owner: Owner
-    server: str  # the URL of its API server, as we reach it
+    server: str  # the URL of its API server in our kubeconfig
 
 
 Routes = Callable[[Tenancy, Client], Awaitable[Iterable[Route]]]
 
 
 class NotSynced(HansaError):
-    """A tenant cannot take part now; `reason` is one word for its condition."""
+    """A tenant cannot be synced now; `reason` is the reason of its condition Synced."""
 
-    def __init__(self, reason: str, sentence: str) -> None:
-        super().__init__(sentence)
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
         self.reason = reason
 
 
@@ -67,18 +68,18 @@ class _Member:
 
 
 class Members:
-    """Keeps the registry as the VirtualClusters say: a cluster named by the key of each, and its routes.
+    """Reconciles the registry with the VirtualClusters: a cluster for each, named by its key, and its routes.
 
-    `connect` makes a client of credentials, `join` a cluster of a name and a client, `routes` those of a tenant.
+    `connect` makes a client from credentials, `join` a cluster from a name and a client, `routes` a tenant's routes.
     """
 
     def __init__(
         self,
-        registry: Registry,
+        registry: ClusterRegistry,
         meta: Informers,
         meta_id: str,
         *,
-        telling: TenantConditions,
+        conditions: TenantConditions,
         connect: Callable[[TenantCredentials], Client],
         join: Callable[[str, Client], Cluster],
         routes: Routes,
@@ -87,68 +88,65 @@ class Members:
         metrics: metrics.Registry,
     ) -> None:
         self._registry, self._meta, self._meta_id = registry, meta, meta_id
-        self._telling = telling
+        self._conditions = conditions
         self._connect, self._make_cluster, self._routes = connect, join, routes
         self._known: Iterable[NamespacedName] = ()
         self._members: dict[NamespacedName, _Member] = {}
-        self._places: dict[str, NamespacedName] = {}  # who has a key: two VirtualClusters must not share one
+        self._places: dict[str, NamespacedName] = {}  # VirtualClusters by tenant key, which two must not share
         self._claims = Claims()
-        self._secrets: dict[str, store.Store] = {}  # by the name that they have in every root namespace
+        self._secrets: dict[
+            str, store.Store
+        ] = {}  # by the name of the Secret, which is the same in all root namespaces
         self._queue: queue.Queue[NamespacedName] = queue.Queue("tenants", clock=clock, random=random, metrics=metrics)
         self._controller = controller.Controller(
             "tenants", self._reconcile, queue=self._queue, metrics=metrics, workers=WORKERS
         )
 
     async def run(self) -> None:
-        """Follow the VirtualClusters until drained; then all tenants leave."""
+        """Reconcile until drained; then remove all tenants from the registry."""
         async with contextlib.AsyncExitStack() as stack:
             stack.push_async_callback(self._leave_all)
             self._stack = stack
             self._vcs = await stack.enter_async_context(self._meta.share(Scope(VIRTUAL_CLUSTERS)))
             self._vcs.index(KEY, _keys)
             self._known = self._vcs
-            stack.callback(self._vcs.knowledge.listen(lambda _: self.look_at_all()))
+            stack.callback(self._vcs.freshness.listen(lambda _: self.enqueue_all()))
             stack.callback(self._vcs.listen(self._queue.add, lambda vc: (vc.key,)))
             await self._controller.run()
 
     def drain(self) -> None:
-        """Begin nothing new."""
+        """Finish the reconciles that run, and start no others."""
         self._controller.drain()
 
-    async def first_look(self, deadline: float) -> None:
-        """Wait until all VirtualClusters are known, so many seconds."""
-        async with self._meta.share(Scope(VIRTUAL_CLUSTERS)) as vcs:
-            await vcs.knowledge.wait_complete(deadline)
-
     async def _reconcile(self, place: NamespacedName) -> controller.Outcome:
-        if not self._vcs.knowledge.is_known:
-            return controller.Done()  # nothing can be concluded; knowledge wakes us
+        if not self._vcs.freshness.is_known:
+            return controller.Done()  # an unsynced cache proves nothing; all keys are requeued when it is synced
         vc, member = self._vcs.get(place), self._members.get(place)
-        if member is not None and (vc is None or vc.is_leaving or _owner(vc, self._meta_id) != member.owner):
+        if member is not None and (vc is None or vc.is_deleting or _owner(vc, self._meta_id) != member.owner):
             await self._leave(place)
             member = None
-        if vc is None or vc.is_leaving or (member is None and vc.status.get("phase", "") in NOT_YET):
+        if vc is None or vc.is_deleting or (member is None and vc.status.get("phase", "") in NOT_PROVISIONED):
             return controller.Done()
         try:
-            given = await self._given(vc)
-            member = member or await self._join(vc, given)
-            member.credentials.observe(given)
+            kubeconfig = await self._kubeconfig(vc)
+            member = member or await self._join(vc, kubeconfig)
+            member.credentials.observe(kubeconfig)
             await self._link(vc, member)
         except NotSynced as error:
-            await self._telling.trouble(vc, error.reason, str(error))
-            return controller.Done()  # what is missing wakes us
-        await self._telling.well(vc)
-        return controller.After(LOOK_AGAIN)
+            await self._conditions.set_not_synced(vc, error.reason, str(error))
+            return controller.Done()  # a change of the Secret, the VirtualCluster or the health requeues it
+        await self._conditions.set_synced(vc)
+        return controller.After(RESYNC_SECONDS)
 
-    async def _given(self, vc: Object) -> Given:
+    async def _kubeconfig(self, vc: Object) -> EncodedKubeconfig:
         secret, name = None, credentials.secret_of(vc)
         if name:
             cache = await self._secrets_named(name)
             secret = cache.get(NamespacedName(key_of(vc), name))
-        found = credentials.given(vc, secret)
+        found = credentials.find(vc, secret)
         if found is None:
             raise NotSynced(
-                "NoCredentials", f"there is no kubeconfig of the tenant: secret {key_of(vc)}/{name} has none"
+                "NoCredentials", f"waiting for the tenant's kubeconfig: not found in Secret {key_of(vc)}/{name}"
             )
         try:
             found.login()
@@ -160,17 +158,19 @@ class Members:
         if name not in self._secrets:
             scope = Scope(resources.SECRETS, fields=f"metadata.name={name}")
             cache = self._secrets[name] = await self._stack.enter_async_context(self._meta.share(scope))
-            self._stack.callback(cache.listen(self._look_at_key, lambda secret: (secret.namespace,)))
+            self._stack.callback(cache.listen(self._enqueue_key, lambda secret: (secret.namespace,)))
         cache = self._secrets[name]
-        await cache.knowledge.wait_complete(FIRST_LIST)
+        await cache.freshness.wait_synced(FIRST_LIST_SECONDS)
         return cache
 
-    async def _join(self, vc: Object, given: Given) -> _Member:
+    async def _join(self, vc: Object, kubeconfig: EncodedKubeconfig) -> _Member:
         owner, place = _owner(vc, self._meta_id), vc.key
         if (other := self._places.get(owner.key)) is not None or owner.key in self._registry.clusters:
-            raise NotSynced("KeyTaken", f"{owner.key} is the cluster namespace of VirtualCluster {other} already")
+            raise NotSynced(
+                "KeyTaken", f"status.clusterNamespace {owner.key} is that of VirtualCluster {other} already"
+            )
         self._places[owner.key] = place
-        login = TenantCredentials(given)
+        login = TenantCredentials(kubeconfig)
         client = self._connect(login)
         cluster = self._make_cluster(owner.key, client)
         end = cluster.health.listen(functools.partial(self._queue.add, place))
@@ -180,73 +180,77 @@ class Members:
         return member
 
     async def _link(self, vc: Object, member: _Member) -> None:
-        if trouble := member.cluster.health.trouble:
-            raise NotSynced("Unreachable", f"the tenant's API server cannot be reached: {trouble}")
+        if error := member.cluster.health.error:
+            raise NotSynced("Unreachable", f"the tenant's API server is unreachable: {error}")
         await self._claim(vc, member)
         key, server = member.owner.key, (await member.credentials.access()).server
         wanted = list(await self._routes(Tenancy(vc, member.owner, server), member.client))
         standing = self._registry.routes(key)
         for lower in {route.lower for route in standing} - {route.lower for route in wanted}:
             self._registry.unlink(key, lower)
-        await self._note(vc, wanted)
+        await self._record_super_clusters(vc, wanted)
         for route in wanted:
             if route not in standing:
                 self._registry.link(route)
 
-    async def _note(self, vc: Object, routes: Iterable[Route]) -> None:
-        """Note who will give things to a control plane that stays when its VirtualCluster goes."""
+    async def _record_super_clusters(self, vc: Object, routes: Iterable[Route]) -> None:
+        """Record in the status which super clusters sync into an existing cluster, for its cleanup by vc-manager."""
         if api.virtual_cluster(vc).provisioner == api.EXISTING:
             supers = [self._registry.clusters[route.lower] for route in routes]
             if len(ids := await _ids(supers)) < len(supers):
-                raise errors.Unreachable("a super cluster does not tell which one it is")
-            await self._telling.gives(vc, ids)
+                raise errors.Unreachable("cannot read the id of a super cluster: no answer in time")
+            await self._conditions.add_super_clusters(vc, ids)
 
     async def _claim(self, vc: Object, member: _Member) -> None:
-        """See that the control plane is this tenant's alone, and none of the clusters that tenants are carried to."""
+        """Ensure that the control plane belongs to this tenant only, and is not a super cluster."""
         cluster_id, key = await member.cluster.identify(), member.owner.key
         former, holder = self._claims.holder(cluster_id), self._claims.claim(cluster_id, vc)
         if former is not None and former != holder:
-            self._queue.add(former)  # it has to leave it to us
+            self._queue.add(former)  # its reconcile removes its routes
         if holder == vc.key and cluster_id not in await self._lower_ids():
             return
         for route in self._registry.routes(key):
             self._registry.unlink(key, route.lower)
         if holder == vc.key:
             raise NotSynced(
-                "IsSuperCluster", "its API server is that of a super cluster: nothing can be carried to itself"
+                "IsSuperCluster",
+                "the API server in the tenant's kubeconfig is a super cluster's; use the kubeconfig of another cluster",
             )
-        raise NotSynced("SameCluster", f"its API server is that of VirtualCluster {holder} already")
+        raise NotSynced(
+            "SameCluster",
+            f"the API server in the tenant's kubeconfig is that of VirtualCluster {holder}, which is older",
+        )
 
     async def _lower_ids(self) -> set[str]:
-        """The ids of all clusters that are no tenants, as far as they can be told now."""
+        """The ids of all super clusters that are reachable."""
         return await _ids([one for name, one in self._registry.clusters.items() if name not in self._places])
 
     async def _leave(self, place: NamespacedName) -> None:
         member = self._members.pop(place)
         del self._places[member.owner.key]
-        self._claims.forget(place)
-        self.look_at_all()  # who claimed the same may have it now
+        self._claims.release(place)
+        self.enqueue_all()  # another VirtualCluster may claim the control plane now
         member.end_listening()
         await self._registry.leave(member.owner.key)
         await member.client.close()
-        log.info("a tenant left", extra={"tenant": member.owner.key})
+        log.info("tenant removed", extra={"tenant": member.owner.key})
 
     async def _leave_all(self) -> None:
         for place in list(self._members):
             await self._leave(place)
 
-    def _look_at_key(self, key: str) -> None:
+    def _enqueue_key(self, key: str) -> None:
         for vc in self._vcs.find(KEY, key):
             self._queue.add(vc.key)
 
-    def look_at_all(self) -> None:
-        """The routes of all may be others now."""
+    def enqueue_all(self) -> None:
+        """Reconcile all tenants, since their routes may have changed."""
         for place in (*self._known, *self._members):
             self._queue.add(place)
 
 
 def key_of(vc: Object) -> str:
-    """The tenant's key: its root namespace, and what its namespaces in the super cluster begin with."""
+    """The tenant's key: its root namespace, which is also the prefix of its namespaces in super clusters."""
     return api.virtual_cluster(vc).root
 
 
@@ -254,7 +258,7 @@ async def _ids(clusters: Iterable[Cluster]) -> set[str]:
     found = set()
     for cluster in clusters:
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(SOON):
+            async with asyncio.timeout(IDENTIFY_SECONDS):
                 found.add(await cluster.identify())
     return found
 

@@ -1,6 +1,6 @@
-"""The service ranges of tenants in the super cluster: there a Service of a tenant has the address that it has above.
+"""Copies the ServiceCIDRs of tenants to the super cluster, so that Services keep their cluster IPs existing.
 
-A ServiceCIDR for each of the tenant's, unless it overlaps with another: then addresses are the super cluster's own.
+vc-syncer uses it for each route. A range that overlaps another is not copied: the super cluster allocates other IPs.
 """
 
 import asyncio
@@ -20,60 +20,64 @@ from hansa.tenancy.syncing.owners import Owner
 
 log = logging.getLogger(__name__)
 SERVICE_CIDRS = Resource("networking.k8s.io", "v1", "servicecidrs", kind="ServiceCIDR", namespaced=False)
-OURS = f"{keys.CONTROLLED}=true"  # label selector of those that we made
-LOOKS, PAUSE = 50, 0.1  # how often we look whether a new range is in use, and the seconds between
-UNABLE = (errors.NotFound, errors.Forbidden, errors.Invalid)  # answers of servers that keep no ranges, or not for us
+OURS = f"{keys.CONTROLLED}=true"  # label selector of copies
+READY_CHECKS, POLL_SECONDS = 50, 0.1  # until a new range is Ready
+UNSUPPORTED = (errors.NotFound, errors.Forbidden, errors.Invalid)  # no such API, or no right to use it
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 class ServiceRanges:
-    """Keeps ServiceCIDRs in the super cluster, one tenant after the other: two must not be given the same range."""
+    """Creates ServiceCIDRs in the super cluster, one tenant after the other: two must not get the same range."""
 
     def __init__(self, super_cluster: Client, *, clock: clock.Clock) -> None:
-        self._super, self._clock, self._turn = super_cluster, clock, asyncio.Lock()
+        self._super, self._clock, self._lock = super_cluster, clock, asyncio.Lock()
 
-    async def keep(self, owner: Owner, wanted: Iterable[Object]) -> tuple[str, ...]:
-        """Those of a tenant's ranges whose addresses are good in the super cluster as well."""
+    async def ensure(self, owner: Owner, wanted: Iterable[Object]) -> tuple[str, ...]:
+        """Copy the ranges of a tenant, and return the CIDRs whose addresses can be used in the super cluster, too."""
         try:
-            async with self._turn:
-                return await self._keep(owner, wanted)
-        except UNABLE as error:
-            log.info("services get other addresses below", extra={"tenant": owner.key, "why": str(error)})
+            async with self._lock:
+                return await self._ensure(owner, wanted)
+        except UNSUPPORTED as error:
+            log.info("service ranges not copied", extra={"tenant": owner.key, "error": str(error)})
             return ()
 
-    async def _keep(self, owner: Owner, wanted: Iterable[Object]) -> tuple[str, ...]:
-        there = {one.name: one async for one in _all(self._super)}
+    async def _ensure(self, owner: Owner, wanted: Iterable[Object]) -> tuple[str, ...]:
+        existing = {one.name: one async for one in _all(self._super)}
         kept: list[str] = []
         for one in wanted:
             name = f"{owner.key}-{one.name}"
-            found = there.get(name)
-            if found is not None and (found.is_leaving or owners.of(found) != owner or _cidrs(found) != _cidrs(one)):
-                continue  # somebody else's, or of a former life, which is purged
+            found = existing.get(name)
+            if found is not None and (found.is_deleting or owners.of(found) != owner or _cidrs(found) != _cidrs(one)):
+                continue  # of another owner, or of a deleted tenant with the same key, whose copy is purged
             if found is None:
-                if other := next((o for n, o in there.items() if _overlap(one, o)), None):
-                    log.info("a service range is taken", extra={"tenant": owner.key, "by": other.name})
+                if other := next((o for n, o in existing.items() if _overlap(one, o)), None):
+                    log.info(
+                        "service range overlaps, not copied",
+                        extra={"tenant": owner.key, "range": ",".join(_cidrs(one)), "other": other.name},
+                    )
                     continue
-                found = there[name] = await self._super.create(SERVICE_CIDRS, _range(name, one, owner))
+                found = existing[name] = await self._super.create(SERVICE_CIDRS, _range(name, one, owner))
             if await self._is_ready(found):
                 kept += _cidrs(found)
         return tuple(kept)
 
     async def _is_ready(self, found: Object) -> bool:
-        for _ in range(LOOKS):
+        for _ in range(READY_CHECKS):
             conditions = found.status.get("conditions", ())
             if any((one["type"], one["status"]) == ("Ready", "True") for one in conditions):
                 return True
-            await self._clock.sleep(PAUSE)
+            await self._clock.sleep(POLL_SECONDS)
             found = await self._super.get(SERVICE_CIDRS, found.name)
-        raise errors.Unreachable(f"ServiceCIDR {found.name} of the super cluster does not become ready")
+        seconds = READY_CHECKS * POLL_SECONDS
+        raise errors.Unreachable(f"ServiceCIDR {found.name} of the super cluster is not Ready after {seconds:.0f} s")
 
 
 async def of(tenant: Client) -> list[Object]:
-    """The service ranges of a tenant; none if its API server has or shows none."""
+    """The ServiceCIDRs of a tenant; none if its API server does not support or allow the request."""
     try:
-        return [one async for one in _all(tenant) if not one.is_leaving]
-    except UNABLE as error:
-        log.info("a tenant's service ranges are not known", extra={"client": repr(tenant), "why": str(error)})
+        return [one async for one in _all(tenant) if not one.is_deleting]
+    except UNSUPPORTED as error:
+        log.info("tenant service ranges not read", extra={"error": str(error)})
         return []
 
 
@@ -83,7 +87,7 @@ async def _all(client: Client) -> AsyncIterator[Object]:
             yield one
 
 
-def _range(name: str, tenants: Object, owner: Owner) -> Object:
+def _range(name: str, original: Object, owner: Owner) -> Object:
     metadata = {
         "name": name,
         "labels": {keys.CONTROLLED: "true"},
@@ -94,7 +98,7 @@ def _range(name: str, tenants: Object, owner: Owner) -> Object:
             "apiVersion": SERVICE_CIDRS.api_version,
             "kind": SERVICE_CIDRS.kind,
             "metadata": metadata,
-            "spec": {"cidrs": _cidrs(tenants)},
+            "spec": {"cidrs": _cidrs(original)},
         }
     )
 

@@ -1,4 +1,7 @@
-"""Tells on a tenant's Services whom they reach, where the tenant has a pool of super clusters: by a condition."""
+"""Writes a condition on a tenant's Services about which endpoints they reach, if the tenant has a pool.
+
+vc-syncer runs it for each tenant. The condition is computed by `model.translation.tenant.service_reach`.
+"""
 
 import contextlib
 import random as randomness
@@ -15,13 +18,13 @@ from hansa.model.translation.tenant import pooled, service_reach
 from hansa.runtime import clock, metrics
 
 MANAGER: Final = "hansa-vc-pool"
-PAUSE: Final = 1.0  # seconds in which many changes of pods are one
+DEBOUNCE_SECONDS: Final = 1.0  # changes of pods within this time cause one reconcile
 WORKERS: Final = 4
 KINDS: Final = (resources.NAMESPACES, resources.SERVICES, resources.PODS)
 
 
 class ServiceReach:
-    """Follows the Services and pods of one tenant."""
+    """Reconciles the condition of all Services of one tenant, by namespace."""
 
     def __init__(
         self,
@@ -39,29 +42,29 @@ class ServiceReach:
         )
 
     async def run(self) -> None:
-        """Tell until cancelled."""
+        """Reconcile until cancelled."""
         async with contextlib.AsyncExitStack() as stack:
             caches = [await stack.enter_async_context(self._tenant.informers.share(Scope(kind))) for kind in KINDS]
             self._namespaces, self._services, self._pods = caches
             for cache in (self._services, self._pods):
                 cache.index(clusters.BY_NAMESPACE, clusters.by_namespace)
-                stack.callback(cache.listen(self._look, clusters.by_namespace))
-            stack.callback(self._namespaces.listen(self._look, lambda obj: (obj.name,)))
+                stack.callback(cache.listen(self._enqueue, clusters.by_namespace))
+            stack.callback(self._namespaces.listen(self._enqueue, lambda obj: (obj.name,)))
             for cache in caches:
-                stack.callback(cache.knowledge.listen(lambda _: self._look_at_all()))
+                stack.callback(cache.freshness.listen(lambda _: self._enqueue_all()))
             await self._controller.run()
 
-    def _look(self, namespace: str) -> None:
-        self._queue.add_after(namespace, PAUSE)
+    def _enqueue(self, namespace: str) -> None:
+        self._queue.add_after(namespace, DEBOUNCE_SECONDS)
 
-    def _look_at_all(self) -> None:
+    def _enqueue_all(self) -> None:
         for place in self._namespaces:
-            self._look(place.name)
+            self._enqueue(place.name)
 
     async def _reconcile(self, name: str) -> controller.Outcome:
         namespace = self._namespaces.get(NamespacedName("", name))
-        is_known = all(cache.knowledge.is_known for cache in (self._namespaces, self._services, self._pods))
-        if namespace is None or namespace.is_leaving or not is_known:
+        is_known = all(cache.freshness.is_known for cache in (self._namespaces, self._services, self._pods))
+        if namespace is None or namespace.is_deleting or not is_known:
             return controller.Done()
         placed = pooled.placements(namespace)
         if isinstance(placed, Unknown):
@@ -69,19 +72,19 @@ class ServiceReach:
         pods = list(self._pods.find(clusters.BY_NAMESPACE, name))
         for service in list(self._services.find(clusters.BY_NAMESPACE, name)):
             found = service_reach.of(service, pods, placed, are_networks_joined=self._are_networks_joined)
-            # Where nothing is placed and nothing was told, as in the system's namespaces, there is nothing to tell.
+            # Services of namespaces that were never placed, as kube-system, get no condition.
             if found is not None and (placed or _condition(service)):
-                await self._tell(service, found)
+                await self._write(service, found)
         return controller.Done()
 
-    async def _tell(self, service: Object, found: service_reach.Reach) -> None:
+    async def _write(self, service: Object, found: service_reach.Reach) -> None:
         before, status = _condition(service), "True" if found.is_whole else "False"
-        words = {"status": status, "reason": found.reason, "message": found.message}
-        if {name: before.get(name) for name in words} == words:
+        content = {"status": status, "reason": found.reason, "message": found.message}
+        if {name: before.get(name) for name in content} == content:
             return
         now = self._clock.wall().strftime("%Y-%m-%dT%H:%M:%SZ")
         since = before["lastTransitionTime"] if before.get("status") == status else now
-        condition = {"type": service_reach.CONDITION, **words, "lastTransitionTime": since}
+        condition = {"type": service_reach.CONDITION, **content, "lastTransitionTime": since}
         applied = Object.of(
             {
                 "apiVersion": "v1",
@@ -90,7 +93,7 @@ class ServiceReach:
                 "status": {"conditions": [condition]},
             }
         )
-        with contextlib.suppress(errors.NotFound, errors.Conflict):  # it is gone, or another one by now
+        with contextlib.suppress(errors.NotFound, errors.Conflict):  # deleted or recreated
             self._services.observe(
                 await self._tenant.client.apply(
                     resources.SERVICES, applied, field_manager=MANAGER, subresource="status", force=True

@@ -1,7 +1,7 @@
-"""The super clusters that tenants' objects go to: one, or those of a pool, which come and go.
+"""The super clusters of vc-syncer, one or those of a pool, and the routes of tenants to them.
 
-One that does not answer for long is taken out: its links end, so that what was there can begin elsewhere. When it
-answers again it is linked again, and what is stale there goes like everything that nobody wants.
+An unreachable super cluster of a pool is lost after a while: its routes are removed, so that pods can start elsewhere.
+When it is reachable again, its routes are added again and stale objects there are deleted by the sync.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from hansa.engine.cluster import Cluster
-from hansa.engine.registry import Registry, Route
+from hansa.engine.registry import ClusterRegistry, Route
 from hansa.kube import errors
 from hansa.kube.client import Client
 from hansa.kube.objects import Object
@@ -20,8 +20,8 @@ from hansa.tenancy.syncing import service_ranges
 from hansa.tenancy.syncing.members import NotSynced, Tenancy
 
 log = logging.getLogger(__name__)
-NEVER = 0.0  # seconds: a super cluster that is alone is never taken out
-SOON = 5.0  # seconds after which a super cluster that failed for one tenant is tried again
+NEVER = 0.0  # as `lost_after`: the only super cluster is never lost
+RETRY_SECONDS = 5.0  # until the routes are made again after a super cluster failed for one tenant
 MakeRoute = Callable[[Tenancy, str, tuple[str, ...]], Route]
 
 
@@ -34,14 +34,20 @@ class _Super:
 
 
 class SuperClusters:
-    """Those that take part in a registry. `make` makes the route of a tenant to one, with its ranges that are kept.
+    """The super clusters in a registry. `make` makes a tenant's route to one, with the service ranges copied to it.
 
-    `changed` is called when the routes of all tenants have to be looked at again. Super clusters are lost after so
-    many seconds; where an agent ends their pods first, it has some more for that.
+    `changed` is called when the routes of all tenants have to be reconciled. A super cluster is lost when it was
+    unreachable for `lost_after` seconds; with an agent, which deletes its pods first, for `fence_grace` more.
     """
 
     def __init__(
-        self, registry: Registry, make: MakeRoute, *, lost_after: float, fence_grace: float = 0.0, clock: clock.Clock
+        self,
+        registry: ClusterRegistry,
+        make: MakeRoute,
+        *,
+        lost_after: float,
+        fence_grace: float = 0.0,
+        clock: clock.Clock,
     ) -> None:
         self._registry, self._make, self._clock = registry, make, clock
         self._lost_after, self._fence_grace = lost_after, fence_grace
@@ -50,59 +56,59 @@ class SuperClusters:
         self.changed: Callable[[], None] = lambda: None
 
     def add(self, cluster: Cluster) -> Cluster:
-        """One more: it counts as long as it is in the registry."""
+        """Add a super cluster; it is used while it is in the registry."""
         self._supers[cluster.name] = _Super(cluster, service_ranges.ServiceRanges(cluster.client, clock=self._clock))
-        cluster.health.listen(functools.partial(self._look, self._supers[cluster.name]))
-        self._look(self._supers[cluster.name])
+        cluster.health.listen(functools.partial(self._update_health, self._supers[cluster.name]))
+        self._update_health(self._supers[cluster.name])
         return cluster
 
-    def learn(self, name: str, *, has_agent: bool) -> None:
-        """Whether an agent ends the pods of a super cluster that is cut off."""
+    def set_agent(self, name: str, *, has_agent: bool) -> None:
+        """Set whether an agent deletes the pods of a super cluster that is cut off."""
         (self._agents.add if has_agent else self._agents.discard)(name)
         if (one := self._supers.get(name)) is not None:
             self._set_timer(one)
 
     def all(self) -> dict[str, Cluster]:
-        """Those that take part, lost or not."""
-        there = self._registry.clusters
-        return {name: one.cluster for name, one in self._supers.items() if there.get(name) is one.cluster}
+        """All super clusters in the registry, lost or not."""
+        registered = self._registry.clusters
+        return {name: one.cluster for name, one in self._supers.items() if registered.get(name) is one.cluster}
 
     async def routes(self, tenancy: Tenancy, tenant: Client) -> list[Route]:
-        """The routes of a tenant, one to each that is not lost."""
+        """The routes of a tenant, one to each super cluster that is not lost."""
         serving = [self._supers[name] for name in self.all() if not self._supers[name].is_lost]
         ranges = await service_ranges.of(tenant)
         found = await asyncio.gather(*(self._route(one, tenancy, ranges) for one in serving))
         routes = [route for route in found if route is not None]
         if not routes:
-            raise NotSynced("NoSuperCluster", "there is no super cluster that can be reached")
+            raise NotSynced("NoSuperCluster", "no super cluster is reachable")
         return routes
 
     async def _route(self, one: _Super, tenancy: Tenancy, ranges: Iterable[Object]) -> Route | None:
-        """The route to one; as it was if it cannot be asked now."""
-        if not one.cluster.health.trouble:
+        """The route to one super cluster; the current one if it is unreachable."""
+        if not one.cluster.health.error:
             try:
-                return self._make(tenancy, one.cluster.name, await one.ranges.keep(tenancy.owner, ranges))
+                return self._make(tenancy, one.cluster.name, await one.ranges.ensure(tenancy.owner, ranges))
             except errors.Unreachable as error:
-                log.warning("a super cluster failed", extra={"cluster": one.cluster.name, "error": str(error)})
-                asyncio.get_running_loop().call_later(SOON, self.changed)
-        standing = self._registry.routes(tenancy.owner.key)
-        return next((route for route in standing if route.lower == one.cluster.name), None)
+                log.warning("super cluster failed, retrying", extra={"cluster": one.cluster.name, "error": str(error)})
+                asyncio.get_running_loop().call_later(RETRY_SECONDS, self.changed)
+        current = self._registry.routes(tenancy.owner.key)
+        return next((route for route in current if route.lower == one.cluster.name), None)
 
-    def _look(self, one: _Super) -> None:
-        """Whether it answers may be another now, or why it does not."""
+    def _update_health(self, one: _Super) -> None:
+        """Called when the health of a super cluster, or the reason why it is unreachable, changes."""
         self._set_timer(one)
-        if not one.cluster.health.trouble:
+        if not one.cluster.health.error:
             if one.is_lost:
-                log.warning("a lost super cluster is back", extra={"cluster": one.cluster.name})
+                log.warning("lost super cluster recovered", extra={"cluster": one.cluster.name})
             one.is_lost = False
             self.changed()
 
     def _set_timer(self, one: _Super) -> None:
-        """Take it out when it is away for too long."""
+        """Set or cancel the timer after which it is lost."""
         if one.timer is not None:
             one.timer.cancel()
             one.timer = None
-        if not one.cluster.health.trouble or one.is_lost or self._lost_after <= NEVER:
+        if not one.cluster.health.error or one.is_lost or self._lost_after <= NEVER:
             return
         most = self._lost_after + (self._fence_grace if one.cluster.name in self._agents else 0.0)
         rest = max(0.0, one.cluster.health.answered + most - self._clock.now())
@@ -111,5 +117,5 @@ class SuperClusters:
     def _lose(self, one: _Super) -> None:
         one.timer, one.is_lost = None, True
         if self.all().get(one.cluster.name) is one.cluster:
-            log.warning("a super cluster is lost", extra={"cluster": one.cluster.name, "after": self._lost_after})
+            log.warning("super cluster lost", extra={"cluster": one.cluster.name, "seconds": self._lost_after})
         self.changed()

@@ -34,7 +34,7 @@ CLUSTERS = {"node-a": "a", "node-b": "b"}
 
 
 class World:
-    """Upper objects, and the index that is told of each change as a view tells it."""
+    """Upper objects, and the index that gets each change as from a view."""
 
     def __init__(self):
         self.objects, self.woken, self.version = {}, [], 0

@@ -1,4 +1,4 @@
-"""Pairs from caches: what is unknown, what is waited for, what needs no second look."""
+"""Pairs from caches: unknown sides, waits, and pairs that need no second reconcile."""
 
 from dataclasses import replace
 
@@ -36,31 +36,31 @@ def test_a_copy_goes_where_its_upper_object_is_gone_leaves_or_is_another(play):
                 store.get(NamespacedName("default", "other")).with_metadata(uid="x", resource_version="999")
             )
         )
-        assert {one.name for one in world.view.clusters.going(MAPS, "low")} == {"gone", "leaves", "other"}
-        assert list(world.view.clusters.going(MAPS, "up")) == []
+        assert {one.name for one in world.view.clusters.copies_to_delete(MAPS, "low")} == {"gone", "leaves", "other"}
+        assert list(world.view.clusters.copies_to_delete(MAPS, "up")) == []
 
     play(scene)
 
 
-def test_a_cluster_in_trouble_is_unknown_and_wakes_who_asked_when_it_is_back(play):
+def test_an_unreachable_cluster_is_unknown_and_wakes_waiting_keys_when_it_is_back(play):
     def scene(world):
         world.put(world.upper, PODS, lab.pod("p", "vn"))
-        world.lower.cluster.health.trouble = "it does not answer"
+        world.lower.cluster.health.error = "it does not answer"
         world.lower.refresh()
         pair, [action] = world.decide(POD)
         assert pair.lowers["low"] == Unknown("it does not answer")
         assert action == plan.Wait("low is unknown: it does not answer")
         world.woken.clear()
-        world.waiting.notify("low")
+        world.wakeups.notify("low")
         assert world.woken == [POD]
-        world.upper.cluster.health.trouble = "gone"
+        world.upper.cluster.health.error = "gone"
         world.upper.refresh()
         assert isinstance(world.view.snapshot(POD).pair.upper, Unknown)
 
     play(scene)
 
 
-def test_room_in_a_full_queue_is_for_whoever_waits_longest(play):
+def test_a_free_slot_of_the_pending_limit_goes_to_the_key_that_waits_longest(play):
     def scene(world):
         def pod(number):
             world.put(world.upper, PODS, lab.pod(f"p{number}", "vn"))
@@ -99,25 +99,25 @@ def test_room_in_a_full_queue_is_for_whoever_waits_longest(play):
     play(scene, mode=replace(lab.SMALL, rules={**lab.SMALL.rules, PODS: queueing}))
 
 
-def test_copies_cannot_be_told_while_no_cluster_that_needs_them_is_seen(play):
+def test_copies_are_unknown_while_every_cluster_that_needs_them_is_unreachable(play):
     def scene(world):
         world.put(world.upper, MAPS, lab.config_map("settings"))
         world.put(world.upper, PODS, lab.pod("p", "vn", config_map="settings"))
-        world.lower.cluster.health.trouble = "it has not answered yet"
+        world.lower.cluster.health.error = "it has not answered yet"
         world.lower.refresh()
         assert world.view.placements.copies(MAP) is None
-        world.lower.cluster.health.trouble = ""
+        world.lower.cluster.health.error = ""
         world.lower.refresh()
         assert world.view.placements.copies(MAP) == []
 
     play(scene)
 
 
-def test_a_cluster_in_trouble_does_not_matter_to_those_who_never_were_there(play):
+def test_an_unreachable_cluster_does_not_affect_objects_that_were_never_there(play):
     def scene(world):
         world.view.attach(Route("up", "other", nodes=frozenset({"vn2"})), world.side("other"))
         world.put(world.upper, PODS, lab.pod("p", "vn2"))
-        world.lower.cluster.health.trouble = "it does not answer"
+        world.lower.cluster.health.error = "it does not answer"
         world.lower.refresh()
         pair, [action] = world.decide(POD)
         assert set(pair.lowers) == {"other"}
@@ -145,7 +145,7 @@ def test_a_pair_that_was_in_order_is_settled_until_one_side_changes(play):
     play(scene)
 
 
-def test_a_place_that_somebody_else_has_wakes_us_when_it_is_free(play):
+def test_a_name_taken_by_a_foreign_object_wakes_the_pair_when_it_is_free(play):
     def scene(world):
         world.put(world.upper, PODS, lab.pod("p", "vn"))
         foreign = world.put(world.lower, PODS, lab.pod("p", "node"))
@@ -154,13 +154,13 @@ def test_a_place_that_somebody_else_has_wakes_us_when_it_is_free(play):
         topic = world.view.clusters.topic("low", PODS, foreign)
         assert topic == LowerName("low", PODS, NamespacedName("default", "p"))
         world.woken.clear()
-        world.waiting.notify(topic)
+        world.wakeups.notify(topic)
         assert world.woken == [POD]
 
     play(scene)
 
 
-def test_the_audit_sees_what_is_above_and_what_of_ours_is_below(play):
+def test_the_audit_lists_upper_objects_and_their_lower_copies(play):
     def scene(world):
         world.put(world.upper, MAPS, lab.config_map("settings"))
         world.put(world.upper, PODS, lab.pod("p", "vn", config_map="settings"))
@@ -197,16 +197,16 @@ ROOMED = Mode(
 ROOM = Key("up", NAMESPACES, "", "default")
 
 
-def test_where_namespaces_travel_all_else_waits_for_its_namespace(play):
+def test_where_namespaces_are_synced_all_other_objects_wait_for_their_namespace(play):
     def scene(world):
         world.put(world.upper, NAMESPACES, lab.namespace("default"))
         world.put(world.upper, PODS, lab.pod("p", "vn"))
         _, [action] = world.decide(POD)
-        assert action == plan.Wait("waiting for Namespace /default in low")
+        assert action == plan.Wait("waiting for Namespace default in low")
         _, [made] = world.decide(ROOM)
         assert made.obj.name == "x-default"
         room = world.put(world.lower, NAMESPACES, made.obj)
-        world.waiting.notify(ROOM)
+        world.wakeups.notify(ROOM)
         assert POD in world.woken
         _, [made] = world.decide(POD)
         assert made.obj.key == NamespacedName("x-default", "p")
@@ -259,7 +259,7 @@ def test_a_snapshot_has_no_effects_and_a_second_one_is_equal(play):
         assert first == second
         assert first.pair.blocked == {"low": "waiting for ConfigMap default/settings in low"}
         assert MAP in first.topics
-        assert world.waiting.keys(MAP) == []
+        assert world.wakeups.keys(MAP) == []
         assert world.woken == []
 
     play(scene)
@@ -313,31 +313,31 @@ def test_a_resource_that_may_not_be_read_concerns_that_resource_alone(play):
         world.put(world.upper, MAPS, lab.config_map("settings"))
         world.put(world.upper, PODS, lab.pod("q", "vn", config_map="settings"))
         maps = world.lower.stores[MAPS]
-        maps.knowledge.interrupt("may not list configmaps", is_forbidden=True)
-        maps.knowledge._silent_since = -1000.0  # longer than a broken watch is believed
+        maps.freshness.interrupt("may not list configmaps", is_forbidden=True)
+        maps.freshness._interrupted_at = -1000.0  # longer ago than the patience of the cache
         world.lower.refresh()
         assert isinstance(world.decide(POD)[1][0], plan.Create)
         pair, [action] = world.decide(MAP)
         assert pair.lowers["low"] == Unknown("may not list configmaps")
         assert isinstance(action, plan.Wait)
-        maps.knowledge.resume()
+        maps.freshness.resume()
         world.lower.refresh()
         world.woken.clear()
-        world.waiting.notify("low")
+        world.wakeups.notify("low")
         assert world.woken == [MAP]
 
     play(scene)
 
 
-LINGERING = Mode(
-    name="lingering",
+RETAINED = Mode(
+    name="retained",
     rules={**lab.SMALL.rules, MAPS: Rule(MAPS, placement=placement.with_users, lifecycle=Lifecycle(retention=120))},
 )
 
 
-def test_a_copy_that_lingers_goes_when_nobody_needed_it_for_so_long():
+def test_a_retained_copy_is_deleted_when_it_was_not_needed_for_the_retention_time():
     async def main(outer):
-        world = World(outer, LINGERING)
+        world = World(outer, RETAINED)
         world.put(world.upper, MAPS, lab.config_map("settings"))
         pod = world.put(world.upper, PODS, lab.pod("p", "vn", config_map="settings"))
         _, [made] = world.decide(MAP)
@@ -379,7 +379,7 @@ POOLED = Mode(
 )
 
 
-def test_what_goes_with_its_namespace_is_looked_at_when_that_should_be_elsewhere(play):
+def test_objects_placed_with_their_namespace_are_requeued_when_its_placement_changes(play):
     def scene(world):
         world.view.attach(Route("up", "other"), world.side("other"))
         world.put(world.upper, MAPS, lab.config_map("settings"))
@@ -396,8 +396,8 @@ def test_what_goes_with_its_namespace_is_looked_at_when_that_should_be_elsewhere
         assert placed("low other") == ["low", "other"]
         _, actions = world.decide(MAP)
         assert [action.message for action in actions] == [
-            "waiting for Namespace /default in low",
-            "waiting for Namespace /default in other",
+            "waiting for Namespace default in low",
+            "waiting for Namespace default in other",
         ]
         assert placed("low  other") == ["low", "other"]
         assert world.woken == [], "it is where it was"

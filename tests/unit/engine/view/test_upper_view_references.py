@@ -1,4 +1,4 @@
-"""What an object refers to, as a view sees it: waited for, told, kept free, kept while it is read."""
+"""References of an object in a view: waits, reports, names that are kept free, copies that are kept while in use."""
 
 import dataclasses
 import datetime
@@ -20,7 +20,7 @@ def test_a_pod_waits_for_what_it_refers_to_and_is_woken_by_it(play):
         assert action == plan.Wait("waiting for ConfigMap default/settings in low")
         _, [made] = world.decide(MAP)
         world.put(world.lower, MAPS, made.obj)
-        world.waiting.notify(MAP)
+        world.wakeups.notify(MAP)
         assert POD in world.woken
         _, [made] = world.decide(POD)
         assert isinstance(made, plan.Create)
@@ -62,7 +62,7 @@ def reading(missing):
     )
 
 
-def test_what_has_to_be_there_above_is_waited_for_and_soon_told(play):
+def test_a_required_upper_object_is_waited_for_and_soon_reported(play):
     def scene(world):
         now = world.outer.clock.wall()
         world.put(world.upper, PODS, lab.pod("p", "vn", config_map="settings"), creation_timestamp=now)
@@ -73,17 +73,17 @@ def test_what_has_to_be_there_above_is_waited_for_and_soon_told(play):
         world.put(world.upper, PODS, lab.pod("p", "vn", config_map="settings"), creation_timestamp=old)
         _, [action] = world.decide(POD)
         assert action == plan.Refuse("low", sentence)
-        assert world.waiting.keys(MAP) == [POD]
+        assert world.wakeups.keys(MAP) == [POD]
         world.put(world.upper, MAPS, lab.config_map("settings"))
         _, [made] = world.decide(MAP)
         world.put(world.lower, MAPS, made.obj)
         _, [made] = world.decide(POD)
         assert isinstance(made, plan.Create)
 
-    play(scene, mode=reading(Missing.AWAITED))
+    play(scene, mode=reading(Missing.REQUIRED))
 
 
-def test_something_empty_of_ours_keeps_the_name_of_what_may_be_missing_while_it_is_used(play):
+def test_an_empty_placeholder_keeps_the_name_of_an_optional_reference_while_it_is_used(play):
     def scene(world):
         pod = world.put(world.upper, PODS, lab.pod("p", "vn", config_map="settings"))
         _, [action] = world.decide(POD)
@@ -106,10 +106,10 @@ def test_something_empty_of_ours_keeps_the_name_of_what_may_be_missing_while_it_
         _, [action] = world.decide(MAP)
         assert (type(action), action.obj) == (plan.Delete, empty)
 
-    play(scene, mode=reading(Missing.KEPT_FREE))
+    play(scene, mode=reading(Missing.PLACEHOLDER))
 
 
-def test_what_is_made_of_others_comes_after_them_and_is_looked_at_when_they_change(play):
+def test_a_computed_object_comes_after_its_sources_and_is_reconciled_when_they_change(play):
     """It can be another one at any time, so it is never settled."""
     rule = lab.SMALL.rules[MAPS]
     sources = [Reference(MAPS, "default", "source"), Reference(PODS, "default", "")]
@@ -129,7 +129,7 @@ def test_what_is_made_of_others_comes_after_them_and_is_looked_at_when_they_chan
         assert world.decide(MAP)[1] == ()
         assert world.decide(MAP)[0].in_sync == frozenset()
         for resource in (MAPS, PODS):
-            assert world.waiting.keys(NamespaceScope("up", resource, "default")) == [MAP]
+            assert world.wakeups.keys(NamespaceScope("up", resource, "default")) == [MAP]
 
     play(scene, mode=dataclasses.replace(lab.SMALL, rules={**lab.SMALL.rules, MAPS: computed_from}))
 
@@ -151,10 +151,10 @@ def test_a_copy_stays_while_a_pod_below_reads_it_and_goes_with_the_pod(play):
         [action] = world.decide(MAP)[1]
         assert isinstance(action, plan.Delete)
 
-    play(scene, mode=reading(Missing.AWAITED))
+    play(scene, mode=reading(Missing.REQUIRED))
 
 
-def test_a_name_that_a_stranger_has_is_waited_for(play):
+def test_a_reference_whose_name_is_taken_by_a_foreign_object_is_waited_for(play):
     def scene(world):
         world.put(world.lower, MAPS, lab.config_map("settings"))
         world.put(world.upper, PODS, lab.pod("p", "vn", config_map="settings"))
@@ -163,4 +163,4 @@ def test_a_name_that_a_stranger_has_is_waited_for(play):
         _, [action] = world.decide(MAP)
         assert isinstance(action, plan.Conflict)
 
-    play(scene, mode=reading(Missing.KEPT_FREE))
+    play(scene, mode=reading(Missing.PLACEHOLDER))

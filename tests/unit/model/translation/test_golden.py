@@ -1,4 +1,4 @@
-"""Every golden file says what the code does. `python tests/support/golden_files.py` rewrites them for review."""
+"""Every golden file matches the code. `python tests/support/golden_files.py` rewrites them for review."""
 
 import pytest
 
@@ -34,13 +34,13 @@ def test_what_is_as_it_should_be_is_not_written_again(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.read("told.yaml")], ids=str)
-def test_what_was_told_is_not_told_again(case: Case) -> None:
+def test_a_status_that_is_synced_up_needs_no_second_patch(case: Case) -> None:
     lower = Object.of(golden_files.merged(case.desired(case.source).to_dict(), case.read("told.yaml")))
     assert list(case.rule.up_patches(Object.of(case.read("back.yaml")), lower, case.link)) == []
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_the_object_that_travels_is_never_changed(case: Case) -> None:
+def test_the_source_object_is_never_modified(case: Case) -> None:
     source = case.source
     before = source.to_json()
     case.desired(source)

@@ -29,7 +29,7 @@ def a_wish(cpu, *, had=None, slice_=SLICE, had_slice=None, used=None, **more):
     """A namespace with a quota of so many CPUs, that had these placements by the last plan."""
     planned = None if had is None else Holding(had, had_slice or slice_)
     using = {cluster: {"cpu": int(number * CPU)} for cluster, number in (used or {}).items()}
-    wish = SliceRequest("t/ns", {"cpu": int(cpu * CPU)}, slice_, standing=had or {}, planned=planned, used=using)
+    wish = SliceRequest("t/ns", {"cpu": int(cpu * CPU)}, slice_, annotated=had or {}, planned=planned, used=using)
     return dataclasses.replace(wish, **more)
 
 
@@ -38,9 +38,9 @@ def placed(wish, pool):
 
 
 def test_the_seeds_two_slices_go_to_both_clusters():
-    seed = slices.read('{"cpu":"100m", "memory":"100Mi"}')
-    quota = slices.read('{"cpu":"200m", "memory":"200Mi"}')
-    member = Member("r1", slices.read('{"cpu":"4", "memory":"8Gi"}'))
+    seed = slices.parse('{"cpu":"100m", "memory":"100Mi"}')
+    quota = slices.parse('{"cpu":"200m", "memory":"200Mi"}')
+    member = Member("r1", slices.parse('{"cpu":"4", "memory":"8Gi"}'))
     pool = Pool().with_member(member).with_member(dataclasses.replace(member, name="r2"))
     assert plan(SliceRequest("t/default", quota, seed), pool).placements == {"r1": 1, "r2": 1}
 
@@ -59,12 +59,12 @@ def test_pack_takes_the_tightest_cluster_that_takes_all_or_else_the_fewest():
 def test_prefer_fills_the_clusters_whose_labels_weigh_most():
     labels = {"r1": {"region": "us"}, "r2": {"region": "eu"}, "r3": {"region": "eu", "tier": "gold"}}
     pool = a_pool(r1=9, r2=2, r3=2, labels=labels)
-    prefer = policies.read("prefer region=eu:10; tier=gold:5")
+    prefer = policies.parse("prefer region=eu:10; tier=gold:5")
     assert placed(a_wish(5, policy=prefer), pool) == {"r1": 1, "r2": 2, "r3": 2}
-    assert placed(a_wish(1, policy=policies.read("prefer region=eu:-1")), pool) == {"r1": 1}
+    assert placed(a_wish(1, policy=policies.parse("prefer region=eu:-1")), pool) == {"r1": 1}
 
 
-def test_slices_of_others_and_headroom_are_not_given_away():
+def test_slices_of_others_and_headroom_are_not_assigned():
     pool = a_pool(r1=4, r2=4).with_holding("t/other", Holding({"r1": 3, "r2": 1}, SLICE))
     assert placed(a_wish(4), pool) == {"r1": 1, "r2": 3}
     with_headroom = a_pool(r1=4, r2=4, headroom=Headroom(percent=50, amounts={"cpu": CPU}))
@@ -77,7 +77,7 @@ def test_two_that_compete_for_the_last_slice_do_not_both_get_it():
     first = plan(a_wish(1), pool)
     second = plan(dataclasses.replace(a_wish(1), namespace="t/other"), pool.with_holding("t/ns", first.holding))
     assert (first.placements, second.placements) == ({"r1": 1}, {})
-    assert str(second.missing) == "1 slice waits for room (1 CPU): r1 has 0 CPU left of 1 CPU for a slice"
+    assert str(second.missing) == "1 slice is not placed (1 CPU): r1 has 0 CPU left, a slice needs 1 CPU"
 
 
 def test_when_the_quota_grows_old_slices_stay():
@@ -91,13 +91,13 @@ def test_when_the_quota_shrinks_the_emptiest_go_first():
     assert placed(a_wish(2, had={"r1": 3, "r2": 1}, policy=policies.Pack()), a_pool(r1=9, r2=9)) == {"r1": 2}
 
 
-def test_running_pods_keep_their_slices_unless_it_is_told_otherwise():
+def test_running_pods_keep_their_slices_unless_eviction_is_allowed():
     wish = a_wish(1, had={"r1": 2, "r2": 2}, used={"r1": 1.5, "r2": 0.1})
     kept = plan(wish, a_pool(r1=9, r2=9))
     assert kept.placements == {"r1": 2, "r2": 1}
     assert kept.notes == (
-        "r1 keeps 2: pods that run there need them",
-        "r2 keeps 1: pods that run there need them",
+        "r1 keeps 2: running pods use them",
+        "r2 keeps 1: running pods use them",
     )
     evicting = plan(dataclasses.replace(wish, may_evict=True), a_pool(r1=9, r2=9))
     assert (evicting.placements, evicting.notes) == ({"r1": 1}, ())
@@ -118,15 +118,15 @@ def test_when_the_size_of_slices_changes_as_little_as_possible_moves():
     assert placed(halved, pool) == {"r1": 2, "r2": 1}, "one and a half slices each: one of them keeps all it had"
 
 
-def test_what_does_not_fit_waits_and_says_what_is_missing():
+def test_slices_that_do_not_fit_wait_and_list_what_is_missing():
     wanting = plan(a_wish(5), a_pool(r1=2, r2=1, r3=9, states={"r3": State.CLOSED}))
     assert wanting.placements == {"r1": 2, "r2": 1}
     assert (wanting.wanted, wanting.missing.slices, wanting.missing.amounts) == (5, 2, {"cpu": 2 * CPU})
     assert str(wanting.missing) == (
-        "2 slices wait for room (2 CPU): r1 has 0 CPU left of 1 CPU for a slice; "
-        "r2 has 0 CPU left of 1 CPU for a slice; r3 is closed"
+        "2 slices are not placed (2 CPU): r1 has 0 CPU left, a slice needs 1 CPU; "
+        "r2 has 0 CPU left, a slice needs 1 CPU; r3 is closed"
     )
-    assert str(plan(a_wish(1), Pool()).missing) == "1 slice waits for room (1 CPU): the pool has no clusters"
+    assert str(plan(a_wish(1), Pool()).missing) == "1 slice is not placed (1 CPU): the pool has no clusters"
 
 
 def test_where_only_all_or_nothing_is_allowed_nothing_new_is_placed():
@@ -155,7 +155,7 @@ def test_the_slices_of_a_lost_cluster_are_placed_again():
     assert placed(a_wish(4, had={"gone": 2, "r2": 2}), pool) == {"r2": 2, "r3": 2}
 
 
-def test_a_cluster_that_leaves_gives_its_slices_away_where_there_is_room():
+def test_slices_of_a_cluster_that_leaves_are_placed_where_capacity_is_free():
     states = {"r1": State.LEAVING}
     assert placed(a_wish(2, had={"r1": 2}, used={"r1": 1}), a_pool(r1=9, r2=9, states=states)) == {"r2": 2}
     assert placed(a_wish(2, had={"r1": 2}), a_pool(r1=9, r2=1, states=states)) == {"r1": 1, "r2": 1}
@@ -174,35 +174,35 @@ def test_a_cluster_that_is_not_known_yet_keeps_what_it_has_even_if_the_size_chan
 
 def test_an_edit_by_hand_is_followed():
     pool = a_pool(r1=9, r2=9)
-    edited = a_wish(2, had={"r1": 1, "r2": 1}, standing={"r1": 2})
+    edited = a_wish(2, had={"r1": 1, "r2": 1}, annotated={"r1": 2})
     assert (placed(edited, pool), plan(edited, pool).refused) == ({"r1": 2}, "")
-    partly = a_wish(3, had={"r1": 2, "r2": 1}, standing={"r2": 2})
+    partly = a_wish(3, had={"r1": 2, "r2": 1}, annotated={"r2": 2})
     assert placed(partly, pool) == {"r1": 1, "r2": 2}, "the rest is placed by the policy"
 
 
 @pytest.mark.parametrize(
-    ("standing", "why"),
+    ("annotated", "why"),
     [
-        ({"r1": 3}, "they are 3 slices, and the quota makes 2"),
+        ({"r1": 3}, "3 slice(s) exceed the quota, which is 2 slice(s)"),
         ({"r9": 1}, "r9 is not in the pool"),
-        ({"r3": 1}, "r3 takes no slices: it is closed"),
-        ({"r2": 2}, "r2 has room for 1 slices, not for 2"),
-        ({"r2": 1}, "pods that run in r1 need 1 of its slices"),
+        ({"r3": 1}, "r3 accepts no new slices: it is closed"),
+        ({"r2": 2}, "r2 has capacity for 1 slice(s), not for 2"),
+        ({"r2": 1}, "pods in r1 use 1 slice(s) there; delete them first"),
     ],
 )
-def test_an_edit_by_hand_that_cannot_be_followed_is_refused_and_the_plan_stays(standing, why):
+def test_an_edit_by_hand_that_cannot_be_followed_is_refused_and_the_plan_stays(annotated, why):
     pool = a_pool(r1=9, r2=1, r3=9, states={"r3": State.CLOSED})
-    said = plan(a_wish(2, had={"r1": 1, "r2": 1}, used={"r1": 0.5}, standing=standing), pool)
-    assert (said.placements, said.refused) == ({"r1": 1, "r2": 1}, why)
+    result = plan(a_wish(2, had={"r1": 1, "r2": 1}, used={"r1": 0.5}, annotated=annotated), pool)
+    assert (result.placements, result.refused) == ({"r1": 1, "r2": 1}, why)
 
 
-def test_an_edit_may_leave_running_pods_without_slices_if_that_is_told():
-    wish = a_wish(1, had={"r1": 1}, used={"r1": 0.5}, standing={"r2": 1}, may_evict=True)
+def test_an_edit_may_leave_running_pods_without_slices_if_eviction_is_allowed():
+    wish = a_wish(1, had={"r1": 1}, used={"r1": 0.5}, annotated={"r2": 1}, may_evict=True)
     assert placed(wish, a_pool(r1=9, r2=9)) == {"r2": 1}
 
 
 def test_cleared_placements_are_planned_anew_but_around_running_pods():
-    wish = a_wish(2, had={"r1": 2}, standing={})
+    wish = a_wish(2, had={"r1": 2}, annotated={})
     assert placed(wish, a_pool(r1=9, r2=9)) == {"r1": 1, "r2": 1}
     running = dataclasses.replace(wish, used={"r1": {"cpu": 2 * CPU}})
     assert placed(running, a_pool(r1=9, r2=9)) == {"r1": 2}
@@ -210,29 +210,29 @@ def test_cleared_placements_are_planned_anew_but_around_running_pods():
 
 def test_placements_that_were_there_before_any_plan_are_kept():
     pool = a_pool(r1=9, r2=9)
-    said = plan(a_wish(2, standing={"r1": 2}), pool)
-    assert (said.placements, said.refused) == ({"r1": 2}, "")
-    assert placed(a_wish(3, standing={"r1": 2, "gone": 1}), pool) == {"r1": 2, "r2": 1}
+    result = plan(a_wish(2, annotated={"r1": 2}), pool)
+    assert (result.placements, result.refused) == ({"r1": 2}, "")
+    assert placed(a_wish(3, annotated={"r1": 2, "gone": 1}), pool) == {"r1": 2, "r2": 1}
 
 
-def test_placements_that_nobody_planned_get_no_more_than_there_is():
+def test_edited_placements_get_no_more_than_the_free_capacity():
     full = a_pool(r1=2, r2=9).with_holding("t/other", Holding({"r1": 2}, SLICE))
-    said = plan(a_wish(2, standing={"r1": 2}), full)
-    assert (said.placements, said.refused) == ({"r2": 2}, "r1 has room for 0 slices, not for 2")
-    assert placed(a_wish(2, standing={"r1": 2}, used={"r1": 1}), full) == {"r1": 1, "r2": 1}, "pods run there"
+    result = plan(a_wish(2, annotated={"r1": 2}), full)
+    assert (result.placements, result.refused) == ({"r2": 2}, "r1 has capacity for 0 slice(s), not for 2")
+    assert placed(a_wish(2, annotated={"r1": 2}, used={"r1": 1}), full) == {"r1": 1, "r2": 1}, "pods run there"
 
 
-def test_a_quota_that_was_edited_while_nobody_looked_converges():
+def test_a_quota_edited_while_the_scheduler_was_down_converges():
     edited = a_wish(3, had={"r1": 1, "r2": 1})
     first = plan(edited, a_pool(r1=9, r2=9))
     again = plan(a_wish(3, had=first.placements), a_pool(r1=9, r2=9).with_holding("t/ns", first.holding))
     assert first.placements == again.placements == {"r1": 2, "r2": 1}
 
 
-def test_a_resource_that_nobody_offers_is_what_is_missing():
+def test_a_resource_that_no_cluster_offers_is_reported_as_missing():
     wish = SliceRequest("t/ns", {"cpu": CPU}, {"cpu": CPU, "example.com/gpu": CPU})
     missing = plan(wish, a_pool(r1=9)).missing
-    assert missing.why == ("r1 has 0 example.com/gpu left of 1 example.com/gpu for a slice",)
+    assert missing.reasons == ("r1 has 0 example.com/gpu left, a slice needs 1 example.com/gpu",)
 
 
 def test_a_cluster_that_comes_back_into_the_pool_counts_what_is_held_there():

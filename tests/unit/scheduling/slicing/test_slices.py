@@ -21,8 +21,8 @@ def amounts(**spelled):
 
 
 def test_a_slice_is_read_in_exact_amounts_of_any_resource():
-    assert slices.read(SEED) == amounts(cpu="100m", memory="100Mi")
-    assert slices.read('{"requests.cpu": 2, "example.com/gpu": "1"}') == {
+    assert slices.parse(SEED) == amounts(cpu="100m", memory="100Mi")
+    assert slices.parse('{"requests.cpu": 2, "example.com/gpu": "1"}') == {
         "cpu": 2 * quantity.UNIT,
         "example.com/gpu": quantity.UNIT,
     }
@@ -33,26 +33,26 @@ def test_a_slice_is_read_in_exact_amounts_of_any_resource():
     [
         ("cpu=1", "malformed"),
         ("[]", "Expected `object`"),
-        ("{}", "it names no resource"),
+        ("{}", "no resource is given"),
         ('{"cpu": "lots"}', 'cpu: "lots" is not a quantity'),
         ('{"cpu": null}', "cpu is not a quantity"),
         ('{"cpu": true}', "cpu is not a quantity"),
-        ('{"cpu": "0"}', "cpu is 0, and a slice must have more than nothing of it"),
-        ('{"cpu": "-1"}', "cpu is -1, and"),
-        ('{"limits.cpu": "1"}', "limits.cpu cannot be reserved, name cpu instead"),
-        ('{"cpu": "1", "requests.cpu": "1"}', "it names cpu twice"),
+        ('{"cpu": "0"}', "cpu is 0, but must be greater than zero"),
+        ('{"cpu": "-1"}', "cpu is -1, but"),
+        ('{"limits.cpu": "1"}', "limits.cpu is not supported, use cpu"),
+        ('{"cpu": "1", "requests.cpu": "1"}', "duplicate resource cpu"),
     ],
 )
-def test_a_slice_that_cannot_be_read_says_why_and_how_to_write_one(text, why):
+def test_an_invalid_slice_is_refused_with_the_reason_and_an_example(text, why):
     with pytest.raises(slices.SliceError) as caught:
-        slices.read(text)
+        slices.parse(text)
     assert why in str(caught.value)
     assert '{"cpu": "2", "memory": "4Gi"}' in str(caught.value)
 
 
 def test_reading_one_slice_leaves_the_default_alone():
     before = dict(slices.DEFAULT)
-    slices.read(SEED)
+    slices.parse(SEED)
     assert before == slices.DEFAULT == amounts(cpu="2", memory="4Gi")
 
 
@@ -70,11 +70,11 @@ def test_reading_one_slice_leaves_the_default_alone():
     ],
 )
 def test_slices_cover_the_quota_in_every_resource_that_both_name(quota, expected):
-    assert slices.count(quota, slices.read(SEED)) == expected
+    assert slices.count(quota, slices.parse(SEED)) == expected
 
 
 def test_a_slice_that_is_far_too_small_is_refused():
-    with pytest.raises(slices.SliceError, match="makes 1000000 slices, and 10000 is the most"):
+    with pytest.raises(slices.SliceError, match="is 1000000 slices, more than the maximum of 10000"):
         slices.count(amounts(cpu="1k"), amounts(cpu="1m"))
 
 
@@ -96,39 +96,39 @@ def test_all_quotas_hold_so_the_smallest_counts():
 
 
 def test_placements_are_read_and_written_as_the_seed_has_them():
-    assert placements.read('{"r2":1, "r1":1, "r3":0}') == {"r1": 1, "r2": 1}
-    assert placements.spelled({"r2": 1, "r1": 1, "r3": 0}) == '{"r1":1,"r2":1}'
-    assert placements.read("") == placements.read(" ") == placements.read("{}") == {}
+    assert placements.parse('{"r2":1, "r1":1, "r3":0}') == {"r1": 1, "r2": 1}
+    assert placements.encoded({"r2": 1, "r1": 1, "r3": 0}) == '{"r1":1,"r2":1}'
+    assert placements.parse("") == placements.parse(" ") == placements.parse("{}") == {}
 
 
 @pytest.mark.parametrize("text", ["r1", '{"r1": "one"}', '{"r1": -1}', '["r1"]', '{"r1": 1.5}'])
 def test_placements_that_cannot_be_read_say_how_to_write_them(text):
-    with pytest.raises(placements.PlacementError, match='write them like {"r1": 1, "r2": 1}'):
-        placements.read(text)
+    with pytest.raises(placements.PlacementError, match='use a JSON object such as {"r1": 1, "r2": 1}'):
+        placements.parse(text)
 
 
 def test_a_holding_is_remembered():
-    holding = Holding({"r2": 1, "r1": 2}, slices.read(SEED))
-    assert placements.recorded(holding) == '{"placements":{"r1":2,"r2":1},"slice":{"cpu":"100m","memory":"100Mi"}}'
-    assert placements.remembered(placements.recorded(holding)) == holding
-    assert placements.remembered("") is None
-    assert placements.remembered('{"placements":{},"slice":{}}') is None
+    holding = Holding({"r2": 1, "r1": 2}, slices.parse(SEED))
+    assert placements.encode_record(holding) == '{"placements":{"r1":2,"r2":1},"slice":{"cpu":"100m","memory":"100Mi"}}'
+    assert placements.decode_record(placements.encode_record(holding)) == holding
+    assert placements.decode_record("") is None
+    assert placements.decode_record('{"placements":{},"slice":{}}') is None
 
 
 def test_policies_are_read_from_settings():
-    assert policies.read("spread") == policies.Spread()
-    assert policies.read(" pack ") == policies.Pack()
-    prefer = policies.read("prefer region=eu:10; tier in (gold,silver):5")
-    assert [(str(selector), weight) for selector, weight in prefer.likes] == [
+    assert policies.parse("spread") == policies.Spread()
+    assert policies.parse(" pack ") == policies.Pack()
+    prefer = policies.parse("prefer region=eu:10; tier in (gold,silver):5")
+    assert [(str(selector), weight) for selector, weight in prefer.preferences] == [
         ("region=eu", 10),
         ("tier in (gold,silver)", 5),
     ]
 
 
 @pytest.mark.parametrize("text", ["", "random", "pack tight", "prefer", "prefer region=eu", "prefer a b:1"])
-def test_a_policy_that_cannot_be_read_says_so(text):
-    with pytest.raises(policies.PolicyError, match="cannot be read: "):
-        policies.read(text)
+def test_an_invalid_policy_is_refused(text):
+    with pytest.raises(policies.PolicyError, match="invalid placement policy "):
+        policies.parse(text)
 
 
 def test_a_headroom_is_a_share_amounts_or_both():
@@ -139,6 +139,6 @@ def test_a_headroom_is_a_share_amounts_or_both():
 
 
 @pytest.mark.parametrize("text", ["10", "101%", "-1%", "cpu=x", "cpu=-1", "x%"])
-def test_a_headroom_that_cannot_be_read_says_how_to_write_one(text):
-    with pytest.raises(pool.HeadroomError, match="write it like 10% or cpu=2,memory=4Gi"):
+def test_an_invalid_headroom_is_refused_with_an_example(text):
+    with pytest.raises(pool.HeadroomError, match="use a form such as 10% or cpu=2,memory=4Gi"):
         pool.headroom(text)

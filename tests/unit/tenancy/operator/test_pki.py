@@ -1,4 +1,4 @@
-"""The keys of a control plane: what is kept, what is made anew, and when."""
+"""The keys of a control plane: which are kept, which are renewed, and when."""
 
 import base64
 import dataclasses

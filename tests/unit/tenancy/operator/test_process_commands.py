@@ -45,7 +45,7 @@ def lines(store=None, *, address="127.0.0.1", **args):
     )
 
 
-def test_a_programs_help_tells_its_flags():
+def test_the_flags_of_a_program_are_parsed_from_its_help():
     assert flags.known(HELP) >= {"max-requests-inflight", "v", "controllers"}
 
 
@@ -70,7 +70,7 @@ def test_a_versions_arguments_are_honoured_where_they_make_sense():
     assert "--etcd-servers=unix:///state/tenants/id/etcd/client.sock" in argv
 
 
-def test_no_flag_is_said_twice():
+def test_no_flag_is_passed_twice():
     argv = lines(SHARED, apiserver=["--feature-gates=A=true"], controller_manager=["--controllers=*"])
     for line in (argv.argv(components.APISERVER), argv.argv(components.CONTROLLERS)):
         names = [word.partition("=")[0] for word in line]
@@ -96,7 +96,7 @@ def test_controllers_that_have_nothing_to_do_are_off_unless_a_version_names_them
     assert commands.without_idle("namespace-controller") == "namespace-controller"
 
 
-def test_what_the_syncer_watches_in_a_tenant_has_a_cache_which_tells_that_nothing_happened():
+def test_resources_that_the_syncer_watches_in_a_tenant_have_a_watch_cache():
     settings = VirtualClusterSettings(extra=frozenset(Extra))
     watched = {*virtualcluster.mode(settings).rules, *virtualcluster.shared(settings).rules, resources.QUOTAS}
     without = {(group, name) for group, names in commands.UNCACHED.items() for name in names}

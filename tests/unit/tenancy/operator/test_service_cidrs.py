@@ -29,7 +29,7 @@ def test_as_many_tenants_as_there_are_parts_get_one_each(count):
         used.append(part)
 
 
-def test_a_pool_that_is_used_up_says_what_to_do():
+def test_an_exhausted_pool_is_reported_with_the_flag_that_enlarges_it():
     with pytest.raises(BadVirtualCluster, match="--service-range"):
         POOL.free([POOL.range])
 

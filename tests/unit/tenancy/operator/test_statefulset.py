@@ -1,4 +1,4 @@
-"""What a tenant's control plane consists of: a ClusterVersion's objects, with what only the tenant has."""
+"""The objects of a tenant's control plane: those of a ClusterVersion, with the values of the tenant."""
 
 import ipaddress
 from datetime import UTC, datetime
@@ -59,7 +59,7 @@ def test_everything_lies_in_the_root_namespace_and_leads_back_to_its_virtual_clu
         assert template["labels"] == {"component-name": component.name, "tenancy.x-k8s.io/cluster": ROOT}
 
 
-def test_etcd_is_told_its_members(keys):
+def test_etcd_gets_its_members_as_initial_cluster(keys):
     spec = SAMPLE.spec
     spec["etcd"]["statefulset"]["spec"]["replicas"] = 3
     made = of("etcd", keys, SAMPLE.with_fields(spec=spec))
@@ -74,7 +74,7 @@ def test_the_tenants_service_range_takes_the_place_of_the_samples(name, keys):
     assert ranges == ["--service-cluster-ip-range=10.230.0.0/20"]
 
 
-def test_a_range_in_the_command_and_in_two_words_is_replaced_too(keys):
+def test_a_range_in_the_command_or_in_two_arguments_is_replaced_too(keys):
     version = virtual_clusters.cluster_version(
         "cv", apiserver=["--a", "--service-cluster-ip-range", "10.0.0.0/8", "--b"]
     )

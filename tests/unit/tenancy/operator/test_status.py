@@ -1,4 +1,4 @@
-"""What a VirtualCluster's status says, when."""
+"""The status of a VirtualCluster."""
 
 import datetime
 
@@ -18,31 +18,31 @@ def a_vc(**fields):
     )
 
 
-def told(vc, report, now=NOW):
+def reported(vc, report, now=NOW):
     """The VirtualCluster after its status was written."""
     patch = status.patch(vc, report, now)
     return a_vc(**{**vc.object.status, **patch.get("status", {})})
 
 
 def test_the_key_of_the_reference_becomes_the_namespace():
-    assert told(a_vc(), status.running(is_upgraded=False)).status.cluster_namespace == "ns-fd1b34-vc"
+    assert reported(a_vc(), status.running(is_upgraded=False)).status.cluster_namespace == "ns-fd1b34-vc"
 
 
 def test_saying_the_same_again_writes_nothing():
-    vc = told(a_vc(), status.running(is_upgraded=False))
+    vc = reported(a_vc(), status.running(is_upgraded=False))
     assert status.patch(vc, status.running(is_upgraded=False), LATER) == {}
 
 
 def test_a_condition_remembers_since_when_it_holds():
-    first = told(a_vc(), status.failed(a_vc(), "no disk"))
-    second = told(first, status.failed(first, "no memory"), LATER)
+    first = reported(a_vc(), status.failed(a_vc(), "no disk"))
+    second = reported(first, status.failed(first, "no memory"), LATER)
     assert second.condition(ConditionType.READY).last_transition_time == "2030-01-01T12:00:00Z"
-    well = told(second, status.running(is_upgraded=False), LATER)
+    well = reported(second, status.running(is_upgraded=False), LATER)
     assert well.condition(ConditionType.READY).last_transition_time == "2030-01-01T13:00:00Z"
     assert well.condition(ConditionType.READY).observed_generation == 3
 
 
-def test_a_new_one_that_fails_stays_pending_and_one_that_needs_user_says_error():
+def test_a_new_cluster_that_fails_stays_pending_unless_its_user_has_to_act():
     assert status.failed(a_vc(phase="Pending"), "x").phase == Phase.PENDING
     assert status.failed(a_vc(phase="Pending"), "x", needs_user=True).phase == Phase.ERROR
 
@@ -60,5 +60,5 @@ def test_an_upgrade_that_fails_stays_an_upgrade():
 
 
 def test_messages_have_a_length_that_a_person_reads():
-    vc = told(a_vc(), status.failed(a_vc(), "x" * 5000))
+    vc = reported(a_vc(), status.failed(a_vc(), "x" * 5000))
     assert len(vc.status.message) == status.LONGEST_MESSAGE

@@ -30,7 +30,7 @@ def test_a_version_that_changed_waits_for_the_label():
     assert (chosen.version, chosen.is_new) == (new, True)
 
 
-def test_a_version_that_was_mended_is_taken_at_once_where_it_never_ran():
+def test_a_fixed_version_is_applied_at_once_where_it_never_ran():
     chosen = version_choice.choose(a_vc(has_run=False), a_version(version="2"), a_version())
     assert (chosen.version.version, chosen.is_new) == ("2", True)
 

@@ -1,10 +1,10 @@
-"""The fence of a super cluster: when its pods have to end, by what one saw and one's own clock."""
+"""The fence of a super cluster: when its pods have to end, by observed renewals and the local clock."""
 
 import pytest
 
 from hansa.kube.objects import Object
 from hansa.tenancy.pool import fence
-from hansa.tenancy.pool.fence import Fence, Presence, Terms
+from hansa.tenancy.pool.fence import AgentPresence, Fence, Terms
 
 HELD = Terms("first", duration=60.0, grace=30.0, meta="m")
 LATER = Terms("second", duration=60.0, grace=30.0, meta="m")
@@ -14,7 +14,7 @@ def looking(*looks: tuple[float, Terms | None]) -> Fence:
     """What is known after these looks."""
     seen = Fence()
     for now, found in looks:
-        seen = seen.looked(found, now)
+        seen = seen.observed(found, now)
     return seen
 
 
@@ -59,16 +59,16 @@ def test_a_renewal_that_came_unseen_counts_from_when_it_was_seen_not_to_have_com
     assert blind.ends == 80.0, "it may have come at second 21"
 
 
-def test_an_agent_that_begins_again_goes_on_where_its_note_says():
+def test_a_restarted_agent_continues_from_the_age_noted_in_the_lease():
     seen = looking(*steadily(HELD, 0, 40))
     lease = a_lease(fence_seen=fence.note(HELD, seen.age(40.0))["metadata"]["annotations"]["hansa.dev/fence-seen"])
     terms = fence.terms(lease)
     assert terms == HELD
-    assert Fence().looked(terms, 1000.0, age=fence.noted_age(lease)).ends == 1020.0
+    assert Fence().observed(terms, 1000.0, age=fence.noted_age(lease)).ends == 1020.0
     assert fence.noted_age(a_lease("another", fence_seen="first 40.0")) == 0.0
-    assert Fence().looked(HELD, 1000.0, age=fence.noted_age(a_lease())).ends == 1060.0
+    assert Fence().observed(HELD, 1000.0, age=fence.noted_age(a_lease())).ends == 1060.0
     over = a_lease(fence_seen="first 61.3")
-    assert Fence().looked(HELD, 1000.0, age=fence.noted_age(over)).ends < 1000.0, "in the middle of its work"
+    assert Fence().observed(HELD, 1000.0, age=fence.noted_age(over)).ends < 1000.0, "in the middle of its work"
 
 
 @pytest.mark.parametrize(
@@ -84,12 +84,12 @@ def test_an_agent_that_begins_again_goes_on_where_its_note_says():
 )
 def test_pods_get_their_own_grace_but_not_more_than_is_left(spec, metadata, phase, grace):
     pod = Object.of({"kind": "Pod", "metadata": metadata, "spec": spec, "status": {"phase": phase}})
-    assert fence.last_grace(pod, HELD.last_seconds) == grace
+    assert fence.pod_grace(pod, HELD.pod_seconds) == grace
 
 
 def test_an_agent_is_there_while_its_note_changes():
-    agent = Presence(120.0)
-    for now, note, is_there in (
+    agent = AgentPresence(120.0)
+    for now, note, is_present in (
         (0.0, "", False),
         (10.0, "first 0.0", True),
         (130.0, "first 0.0", True),
@@ -97,5 +97,5 @@ def test_an_agent_is_there_while_its_note_changes():
         (140.0, "second 0.0", True),
         (141.0, "", False),
     ):
-        agent.look(note, now)
-        assert agent.is_there is is_there, now
+        agent.observe(note, now)
+        assert agent.is_present is is_present, now

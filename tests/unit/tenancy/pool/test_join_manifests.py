@@ -1,4 +1,4 @@
-"""What `hansa join` writes."""
+"""The manifests that `hansa join` writes."""
 
 import base64
 

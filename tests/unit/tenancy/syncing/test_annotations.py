@@ -1,4 +1,4 @@
-"""What a VirtualCluster says by annotations, and what is told when it cannot be read."""
+"""Annotations of a VirtualCluster, and the messages about invalid ones."""
 
 import pytest
 
@@ -12,7 +12,7 @@ def read(**words):
     return of(Object.of({"kind": "VirtualCluster", "metadata": {"name": "one", "annotations": annotations}}))
 
 
-def test_who_says_nothing_has_one_share_and_no_allowance():
+def test_without_annotations_the_weight_is_1_and_nothing_is_allowed():
     assert read() == read(weight="", allow=" , ") == TenantAnnotations(1.0, frozenset(), ())
 
 
@@ -22,28 +22,28 @@ def test_a_weight_is_a_number(text, weight):
 
 
 @pytest.mark.parametrize("text", ["much", "-1", "0", "nan", "inf", "101", "1,5"])
-def test_a_weight_that_makes_no_sense_is_told_and_is_1(text):
-    [sentence] = read(weight=text).unread
-    assert sentence == f'tenancy.x-k8s.io/weight "{text}" is not a number from 0.01 to 100: the weight 1 is used'
+def test_an_invalid_weight_is_reported_and_is_1(text):
+    [sentence] = read(weight=text).invalid
+    assert sentence == f'annotation tenancy.x-k8s.io/weight: "{text}" is not a number from 0.01 to 100; using 1'
     assert read(weight=text).weight == 1
 
 
-def test_allowances_are_words():
+def test_allowances_are_a_comma_separated_list():
     assert read(allow="hostPath, privileged,") == TenantAnnotations(
         allowed=frozenset({Allowance.HOST_PATH, Allowance.PRIVILEGED})
     )
 
 
-def test_words_that_nobody_knows_are_told_and_allow_nothing_but_the_others_do():
+def test_unknown_allowances_are_reported_and_the_known_ones_apply():
     found = read(allow="hostPath,hostpath,everything")
     assert found.allowed == {Allowance.HOST_PATH}
-    [sentence] = found.unread
+    [sentence] = found.invalid
     assert sentence.startswith(
-        'tenancy.x-k8s.io/allow names "everything, hostpath", which allows nothing: there are hostPath, hostNetwork, '
+        'annotation tenancy.x-k8s.io/allow: unknown allowance "everything, hostpath"; supported: hostPath, '
     )
 
 
 def test_each_annotation_has_a_sentence_of_its_own_and_of_long_ones_the_beginning_is_shown():
-    weight, allow = read(weight="9" * 1000, allow="x" * 1000).unread
+    weight, allow = read(weight="9" * 1000, allow="x" * 1000).invalid
     assert len(weight) < 200
     assert len(allow) < 350

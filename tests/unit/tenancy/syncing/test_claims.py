@@ -12,7 +12,7 @@ def vc(name, day):
 OLD, NEW = vc("old", 1), vc("new", 2)
 
 
-def test_of_two_that_lead_to_the_same_control_plane_the_older_has_it_whoever_comes_first():
+def test_of_two_claims_to_one_control_plane_the_older_wins_in_any_order():
     for first, second in ((OLD, NEW), (NEW, OLD)):
         claims = Claims()
         assert claims.claim("id", first) == first.key
@@ -24,5 +24,5 @@ def test_who_goes_leaves_it_to_the_other_and_other_control_planes_are_no_matter(
     claims = Claims()
     claims.claim("id", OLD)
     assert claims.claim("another", NEW) == NamespacedName("default", "new")
-    claims.forget(OLD.key)
+    claims.release(OLD.key)
     assert claims.claim("id", NEW) == NEW.key

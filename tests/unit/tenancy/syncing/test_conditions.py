@@ -1,4 +1,4 @@
-"""What the syncer tells on a VirtualCluster, and what of it is worth a Warning."""
+"""Conditions that the syncer writes on a VirtualCluster, and which of them get a Warning event."""
 
 import datetime
 
@@ -19,40 +19,40 @@ def a_vc(*conditions, **words):
     return Object.of({"metadata": {"name": "one", "annotations": annotations}, "spec": {}, "status": status})
 
 
-def told(vc, synced=conditions.WELL, now=NOW):
+def reported(vc, synced=conditions.SYNCED, now=NOW):
     return conditions.conditions(vc, synced, now)
 
 
-def test_what_cannot_be_read_is_a_condition_until_it_is_mended():
-    synced, unread = told(a_vc(weight="much", allow="all"))
+def test_an_invalid_annotation_is_a_condition_until_it_is_fixed():
+    synced, unread = reported(a_vc(weight="much", allow="all"))
     assert (synced.type, synced.status) == ("Synced", "True")
     assert (unread.type, unread.status, unread.reason) == ("InvalidAnnotations", "True", "InvalidAnnotation")
-    assert "the weight 1 is used; tenancy.x-k8s.io/allow names" in unread.message
-    assert told(a_vc(synced, unread, weight="2"), now=LATER) == [synced]
+    assert "using 1; annotation tenancy.x-k8s.io/allow: unknown allowance" in unread.message
+    assert reported(a_vc(synced, unread, weight="2"), now=LATER) == [synced]
 
 
 def test_saying_the_same_later_is_saying_the_same():
-    before = told(a_vc(weight="much"), AWAY)
-    assert told(a_vc(*before, weight="much"), AWAY, LATER) == before
+    before = reported(a_vc(weight="much"), AWAY)
+    assert reported(a_vc(*before, weight="much"), AWAY, LATER) == before
 
 
 def test_a_condition_remembers_since_when_it_holds():
-    before = told(a_vc(weight="much"), AWAY)
-    synced, unread = told(a_vc(*before, weight="little"), now=LATER)
+    before = reported(a_vc(weight="much"), AWAY)
+    synced, unread = reported(a_vc(*before, weight="little"), now=LATER)
     assert synced.last_transition_time == "2030-01-01T13:00:00Z"
     assert unread.last_transition_time == "2030-01-01T12:00:00Z"
 
 
-def test_a_trouble_is_news_once_and_another_annotation_each_time():
-    [away] = told(a_vc(), AWAY)
-    [well] = told(a_vc())
+def test_a_problem_gets_one_warning_and_each_other_invalid_annotation_another():
+    [away] = reported(a_vc(), AWAY)
+    [well] = reported(a_vc())
     again = msgspec.structs.replace(away, message="still no route")
-    assert conditions.is_bad_news(away, None)
-    assert conditions.is_bad_news(away, well)
-    assert not conditions.is_bad_news(again, away)
-    assert not conditions.is_bad_news(well, away)
-    _, much = told(a_vc(weight="much"))
-    _, little = told(a_vc(weight="little"))
-    assert conditions.is_bad_news(much, None)
-    assert conditions.is_bad_news(little, much)
-    assert not conditions.is_bad_news(much, much)
+    assert conditions.needs_warning(away, None)
+    assert conditions.needs_warning(away, well)
+    assert not conditions.needs_warning(again, away)
+    assert not conditions.needs_warning(well, away)
+    _, much = reported(a_vc(weight="much"))
+    _, little = reported(a_vc(weight="little"))
+    assert conditions.needs_warning(much, None)
+    assert conditions.needs_warning(little, much)
+    assert not conditions.needs_warning(much, much)

@@ -1,4 +1,4 @@
-"""Credentials of tenants: where they stand, what of them is taken, and that newer ones are used."""
+"""Credentials of tenants: where they are stored, which fields are used, and that newer ones replace them."""
 
 import base64
 
@@ -8,7 +8,7 @@ import yaml
 from hansa.kube.errors import BadCredentials
 from hansa.kube.objects import Object
 from hansa.tenancy.syncing import credentials
-from hansa.tenancy.syncing.credentials import Given, TenantCredentials
+from hansa.tenancy.syncing.credentials import EncodedKubeconfig, TenantCredentials
 
 
 def kubeconfig(server="https://10.0.0.1:6443", **user):
@@ -43,18 +43,19 @@ def test_the_secret_of_the_root_namespace_is_asked_for_unless_the_annotations_sa
 
 
 def test_a_kubeconfig_is_found_in_the_annotation_or_under_either_key_of_the_secret():
-    assert credentials.given(vc(admin_kubeconfig="eA=="), None).encoded == "eA=="
-    assert credentials.given(vc(), secret(**{"admin-kubeconfig": "eA=="})).encoded == "eA=="
-    assert credentials.given(vc(), secret(value="eA==")).encoded == "eA=="
-    assert credentials.given(vc(), secret(other="eA==")) is None
-    assert credentials.given(vc(), None) is None
+    assert credentials.find(vc(admin_kubeconfig="eA=="), None).encoded == "eA=="
+    assert credentials.find(vc(), secret(**{"admin-kubeconfig": "eA=="})).encoded == "eA=="
+    assert credentials.find(vc(), secret(value="eA==")).encoded == "eA=="
+    assert credentials.find(vc(), secret(other="eA==")) is None
+    assert credentials.find(vc(), None) is None
 
 
 def test_brackets_round_a_name_are_taken_away_and_those_round_an_address_of_ipv6_stay():
     assert (
-        Given(kubeconfig("https://[apiserver-svc.root]:6443"), "o").login().server == "https://apiserver-svc.root:6443"
+        EncodedKubeconfig(kubeconfig("https://[apiserver-svc.root]:6443"), "o").login().server
+        == "https://apiserver-svc.root:6443"
     )
-    assert Given(kubeconfig("https://[fd00::1]:6443"), "o").login().server == "https://[fd00::1]:6443"
+    assert EncodedKubeconfig(kubeconfig("https://[fd00::1]:6443"), "o").login().server == "https://[fd00::1]:6443"
 
 
 @pytest.mark.parametrize(
@@ -66,12 +67,12 @@ def test_brackets_round_a_name_are_taken_away_and_those_round_an_address_of_ipv6
     ],
 )
 def test_who_writes_a_virtual_cluster_cannot_have_files_read_or_programs_run(user):
-    with pytest.raises(BadCredentials, match="annotation x names files or a program"):
-        Given(kubeconfig(**user), "annotation x").login()
+    with pytest.raises(BadCredentials, match="annotation x refers to files or an exec plugin"):
+        EncodedKubeconfig(kubeconfig(**user), "annotation x").login()
 
 
 async def test_newer_credentials_are_used_from_then_on():
-    kept = TenantCredentials(Given(kubeconfig(token="old"), "o"))
+    kept = TenantCredentials(EncodedKubeconfig(kubeconfig(token="old"), "o"))
     assert ("Authorization", "Bearer old") in (await kept.access()).headers
-    kept.observe(Given(kubeconfig(token="new"), "o"))
+    kept.observe(EncodedKubeconfig(kubeconfig(token="new"), "o"))
     assert ("Authorization", "Bearer new") in (await kept.access()).headers

@@ -1,1 +1,1 @@
-"""Translation steps that several modes use, one file a kind."""
+"""Translation steps that several modes use, one module per kind."""

@@ -1,4 +1,4 @@
-"""Service accounts, and what Roles grant them in their namespace."""
+"""ServiceAccounts, Roles and RoleBindings in the lower cluster."""
 
 from typing import Final
 
@@ -8,12 +8,12 @@ from hansa.model.pair import Link
 
 
 def service_account(obj: Object, _link: Link) -> Object:
-    """A bare one: pods bring their pull secrets along, and tokens of the lower cluster are for nobody."""
+    """A copy without secrets and pull secrets: pods list their own, and no token of the lower cluster is mounted."""
     return obj.with_fields(secrets=None, imagePullSecrets=None, automountServiceAccountToken=False)
 
 
 def role_binding(obj: Object, _link: Link) -> Object:
-    """For service accounts of its namespace only: users and groups of that name are other people below."""
+    """A copy with the service accounts of its namespace only: users and groups are others in the lower cluster."""
     subjects = [one for one in obj.get("subjects") or () if _is_local(one, obj.namespace)]
     return obj.with_fields(subjects=subjects or None)
 

@@ -1,4 +1,4 @@
-"""Ingresses: as above, served by the class of that name below, whose addresses come back."""
+"""Ingresses: copies, served by the IngressClass of the same name in the lower cluster. Addresses are synced up."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -11,10 +11,10 @@ from hansa.model.pair import Link
 ingress_patches: Final = mode.patches_of("spec")
 
 
-def ingress_told(upper: Object, lower: Object, _link: Link) -> Iterable[PatchPart]:
-    """The addresses that it is served at."""
+def ingress_up_patches(upper: Object, lower: Object, _link: Link) -> Iterable[PatchPart]:
+    """Patches for the load balancer addresses."""
     if lower.raw("status") == upper.raw("status"):
         return
-    told = {"loadBalancer": lower.status.get("loadBalancer") or {}}
-    if patch := diff.merge_patch({"loadBalancer": upper.status.get("loadBalancer") or {}}, told):
+    want = {"loadBalancer": lower.status.get("loadBalancer") or {}}
+    if patch := diff.merge_patch({"loadBalancer": upper.status.get("loadBalancer") or {}}, want):
         yield PatchPart({"status": patch}, "status")

@@ -1,4 +1,4 @@
-"""Names of lower objects that are not those of their upper ones. Derived, so that whoever computes one finds it."""
+"""Names of lower objects that differ from their upper ones. They are derived, so no mapping has to be stored."""
 
 import hashlib
 
@@ -6,19 +6,19 @@ from hansa.kube import resources
 from hansa.kube.resource import Resource
 from hansa.model.references import Token
 
-ROOT_CA = "kube-root-ca.crt"  # the ConfigMap that every cluster puts into every namespace, each its own
+ROOT_CA = "kube-root-ca.crt"  # the ConfigMap that every cluster publishes in each of its namespaces
 TOKEN_KEY = "token"  # noqa: S105 - the key in the Secret, not a token
 
 
 def lower_name(resource: Resource, name: str, *, upper_id: str) -> str:
-    """The name below: the same, but for what each cluster has of its own under that name."""
+    """The lower name: the same, except for objects that every cluster creates under that name."""
     if resource == resources.CONFIG_MAPS and name == ROOT_CA:
         return f"{ROOT_CA}-{_digest(upper_id)}"
     return name
 
 
 def token_secret(token: Token, *, upper_id: str) -> str:
-    """The Secret that holds a token of the upper API server, one for all pods that ask for the same."""
+    """The Secret that holds a token of the upper API server, shared by all pods that mount the same token."""
     return f"hansa-token-{_digest(upper_id, *map(str, token))}"
 
 

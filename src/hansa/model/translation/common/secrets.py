@@ -1,4 +1,4 @@
-"""ConfigMaps and Secrets: what pods read. Copies of their data."""
+"""ConfigMaps and Secrets that pods read: copies of their data."""
 
 from typing import Final
 
@@ -11,7 +11,7 @@ _OF_ACCOUNT: Final = "kubernetes.io/service-account."
 
 
 def secret(obj: Object, _link: Link) -> Object:
-    """As above, but a token's Secret becomes a plain one: the lower cluster would fill it anew or remove it."""
+    """A copy; a service account token becomes type Opaque: the lower cluster would overwrite or delete it."""
     if obj.get("type") != _TOKEN:
         return obj
     annotations = {k: v for k, v in obj.annotations.items() if not k.startswith(_OF_ACCOUNT)}

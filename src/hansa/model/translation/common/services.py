@@ -1,4 +1,4 @@
-"""Services and their EndpointSlices below, for clients there: a name and an address, whose endpoints are told above."""
+"""Services and EndpointSlices in the lower cluster, for clients there. The upper cluster determines the endpoints."""
 
 from collections.abc import Iterable
 from typing import Any, Final
@@ -13,18 +13,18 @@ MANAGED_BY: Final = "endpointslice.kubernetes.io/managed-by"
 MANAGER: Final = "hansa"
 Spec = dict[str, Any]
 _HEADLESS: Final = "None"
-# What a copy has as its upper one has it. The rest is allotted below (addresses, node ports), belongs to the upper
-# cluster's edge (external addresses, balancers) or asks for endpoints on the same node, which is not known below.
-_KEPT: Final[tuple[str, ...]] = (
+# The fields that are synced. Others are allocated by the lower cluster (addresses, node ports), apply to the upper
+# cluster only (external addresses, load balancers), or refer to the nodes of endpoints, which differ below.
+_SYNCED_FIELDS: Final[tuple[str, ...]] = (
     *("type", "ports", "sessionAffinity", "sessionAffinityConfig", "externalName", "publishNotReadyAddresses"),
     *("ipFamilyPolicy", "trafficDistribution"),
 )
 
 
 def service(obj: Object, link: Link) -> Object:
-    """Without a selector, and with addresses of the lower cluster. A balancer is made above only."""
+    """A copy without a selector, with addresses of the lower cluster. LoadBalancer becomes ClusterIP."""
     spec = obj.spec
-    kept = {name: spec[name] for name in _KEPT if name in spec}
+    kept = {name: spec[name] for name in _SYNCED_FIELDS if name in spec}
     if kept.get("type") == "LoadBalancer":
         kept["type"] = "ClusterIP"
     if "ports" in kept:
@@ -35,19 +35,19 @@ def service(obj: Object, link: Link) -> Object:
 
 
 def service_patches(lower: Object, wanted: Object) -> Iterable[PatchPart]:
-    """What follows: labels, annotations, and the kept fields. What was allotted below stays."""
-    yield from patches(lower, wanted, fields=_KEPT)
+    """Patches for labels, annotations and the synced fields. Values that the lower cluster allocated are kept."""
+    yield from patches(lower, wanted, fields=_SYNCED_FIELDS)
 
 
 def patches(lower: Object, wanted: Object, *, fields: Iterable[str]) -> Iterable[PatchPart]:
-    """Labels, annotations and these fields of the spec follow; node ports, and what is not named, stay."""
+    """Patches for labels, annotations and these fields of the spec. Node ports and other fields are kept."""
     have, want = lower.spec, wanted.spec
-    there = {name: have[name] for name in fields if name in have}
-    asked = {name: want[name] for name in fields if name in want}
-    if "ports" in there:
-        there["ports"] = without_node_ports(there["ports"])
-    spec = diff.merge_patch(there, asked)
-    # An address, or that there is none, can only be changed together with this type.
+    current = {name: have[name] for name in fields if name in have}
+    desired = {name: want[name] for name in fields if name in want}
+    if "ports" in current:
+        current["ports"] = without_node_ports(current["ports"])
+    spec = diff.merge_patch(current, desired)
+    # The API server allows a change of clusterIP only together with a change from or to this type.
     if spec.get("type") == "ExternalName":
         spec |= {"clusterIP": None, "clusterIPs": None}
     elif have.get("type") == "ExternalName" and "clusterIP" in want:
@@ -57,22 +57,22 @@ def patches(lower: Object, wanted: Object, *, fields: Iterable[str]) -> Iterable
 
 
 def endpoint_slice(obj: Object, _link: Link) -> Object:
-    """The addresses as above. Who stands behind one, and on which node, is the upper cluster's knowledge."""
-    endpoints = [{n: v for n, v in one.items() if n in _TOLD} for one in obj.get("endpoints") or ()]
+    """A copy with the same addresses, without targetRef and nodeName, which name objects of the upper cluster."""
+    endpoints = [{n: v for n, v in one.items() if n in _ENDPOINT_FIELDS} for one in obj.get("endpoints") or ()]
     return obj.with_metadata(labels={**obj.labels, MANAGED_BY: MANAGER}).with_fields(endpoints=endpoints or None)
 
 
 endpoint_slice_patches: Final = mode.patches_of("endpoints", "ports")
-_TOLD: Final = frozenset({"addresses", "conditions", "hostname"})
+_ENDPOINT_FIELDS: Final = frozenset({"addresses", "conditions", "hostname"})
 
 
 def without_node_ports(ports: Iterable[Spec]) -> list[Spec]:
-    """Ports as a user writes them: which port of the nodes stands for one is each cluster's own."""
+    """Ports without nodePort, which each cluster allocates itself."""
     return [{name: value for name, value in port.items() if name != "nodePort"} for port in ports]
 
 
 def _families(spec: Spec, below: tuple[str, ...]) -> Spec:
-    """The address families of the upper service as far as the lower cluster has them."""
+    """The address families of the upper Service that the lower cluster supports."""
     both = {"ipFamilyPolicy": "PreferDualStack"} if spec.get("ipFamilyPolicy") == "RequireDualStack" else {}
     families = [family for family in spec.get("ipFamilies") or () if family in below]
     return both | ({"ipFamilies": families} if families else {})

@@ -1,6 +1,6 @@
-"""Claims go down with their pods and are bound there; the volume that a claim got comes up, so that it is bound above.
+"""PersistentVolumeClaims are synced down and bound there; their PersistentVolumes are synced up for the upper claims.
 
-A volume travels the other way: its original is below and its copy above, so its link leads from the lower cluster up.
+The original of a volume is in the lower cluster, so its link leads from the lower cluster to the upper one.
 """
 
 from collections.abc import Iterable
@@ -16,15 +16,15 @@ from hansa.model.translation.common import link_settings
 Spec = dict[str, Any]
 _HOSTNAME: Final = "kubernetes.io/hostname"
 _CLASS: Final = "volumeAttributesClassName"
-_NOTES_OF_BINDING: Final = (
+_BINDING_ANNOTATIONS: Final = (
     *("pv.kubernetes.io/", keys.SELECTED_NODE, "volume.kubernetes.io/provisioner", "volume.kubernetes.io/storage-"),
     "volume.beta.kubernetes.io/storage-provisioner",
 )
-# The upper scheduler compares them with the labels of the virtual node, which stands for nodes of many zones.
-_PLACES: Final = frozenset(
-    f"{domain}/{place}"
+# The upper scheduler compares them with the labels of the virtual node, which represents nodes of several zones.
+_TOPOLOGY_LABELS: Final = frozenset(
+    f"{domain}/{name}"
     for domain in ("topology.kubernetes.io", "failure-domain.beta.kubernetes.io")
-    for place in ("zone", "region")
+    for name in ("zone", "region")
 )
 _CLAIM_STATUS: Final[tuple[str, ...]] = (
     *("capacity", "conditions", "allocatedResources", "allocatedResourceStatuses"),
@@ -33,14 +33,14 @@ _CLAIM_STATUS: Final[tuple[str, ...]] = (
 
 
 def claim(obj: Object, _link: Link) -> Object:
-    """As above, less what binding noted there."""
-    # The name of its volume stays. Volumes have one name on both sides, and a claim that has a volume must not get
-    # another one, even if it has to be made anew.
-    return without_notes(obj)
+    """A copy without the annotations of volume binding."""
+    # volumeName is kept. A volume has the same name on both sides, and a claim with a volume must not get another one
+    # if its copy is created again.
+    return without_binding_annotations(obj)
 
 
 def claim_patches(lower: Object, wanted: Object) -> Iterable[PatchPart]:
-    """What follows: labels, annotations, the size, the class of volume attributes."""
+    """Patches for labels, annotations, the size and the volumeAttributesClassName."""
     have, want = lower.spec, wanted.spec
     spec = _size(have, want, lower.status)
     if want.get(_CLASS) and want[_CLASS] != have.get(_CLASS):
@@ -62,8 +62,8 @@ def claim_up_patches(upper: Object, lower: Object, _link: Link) -> Iterable[Patc
     """The size of a claim and its resizing, once it is bound in both clusters."""
     if not _is_bound(upper, lower):
         return
-    have, told = upper.status, lower.status
-    status = diff.merge_patch(_only(_CLAIM_STATUS, have), _only(_CLAIM_STATUS, told))
+    have, want = upper.status, lower.status
+    status = diff.merge_patch(_only(_CLAIM_STATUS, have), _only(_CLAIM_STATUS, want))
     if status and have.get("phase") == "Bound":
         yield PatchPart({"status": status}, "status")
 
@@ -73,9 +73,9 @@ def _is_bound(upper: Object, lower: Object) -> bool:
 
 
 def volume(obj: Object, link: Link) -> Object:
-    """A lower volume as it appears above: for its claim, on the virtual node, and never reclaimed there."""
+    """The copy of a volume in the upper cluster: for the upper claim, on the virtual node, and never reclaimed."""
     bound = obj.spec.get("claimRef") or {}
-    # Without the claim's uid and version, which are those below: the upper cluster fills in its own.
+    # Without uid and resourceVersion, which are the lower claim's: the upper cluster sets its own.
     claim_ref = {name: bound[name] for name in ("apiVersion", "kind", "namespace", "name") if name in bound}
     here = {"key": _HOSTNAME, "operator": "In", "values": [link_settings.of(link).node]}
     spec = obj.spec | {
@@ -83,20 +83,20 @@ def volume(obj: Object, link: Link) -> Object:
         "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [here]}]}},
         "persistentVolumeReclaimPolicy": "Retain",
     }
-    labels = {name: value for name, value in obj.labels.items() if name not in _PLACES}
-    return without_notes(obj).with_metadata(labels=labels).with_fields(spec=spec)
+    labels = {name: value for name, value in obj.labels.items() if name not in _TOPOLOGY_LABELS}
+    return without_binding_annotations(obj).with_metadata(labels=labels).with_fields(spec=spec)
 
 
 def volume_patches(upper: Object, wanted: Object) -> Iterable[PatchPart]:
-    """What follows above: labels, annotations, the size."""
+    """Patches for labels, annotations and the size."""
     capacity = diff.merge_patch(upper.spec.get("capacity") or {}, wanted.spec.get("capacity") or {})
     if patch := diff.metadata_patch(upper, wanted) | ({"spec": {"capacity": capacity}} if capacity else {}):
         yield PatchPart(patch)
 
 
-def without_notes(obj: Object) -> Object:
-    """Without what binding noted on it."""
-    annotations = {k: v for k, v in obj.annotations.items() if not k.startswith(_NOTES_OF_BINDING)}
+def without_binding_annotations(obj: Object) -> Object:
+    """The object without the annotations of volume binding and provisioning."""
+    annotations = {k: v for k, v in obj.annotations.items() if not k.startswith(_BINDING_ANNOTATIONS)}
     return obj.with_metadata(annotations=annotations)
 
 
@@ -105,9 +105,9 @@ def _only(names: Iterable[str], fields: Spec) -> Spec:
 
 
 def _size(have: Spec, want: Spec, status: Spec) -> Spec:
-    """A claim may grow, and may shrink again while it has not grown yet."""
-    asked, there, real = _storage(_requests(want)), _storage(_requests(have)), _storage(status.get("capacity"))
-    if asked == there or (asked < there and asked <= real):
+    """A request may grow, and may shrink again until the volume has been resized."""
+    requested, current, actual = _storage(_requests(want)), _storage(_requests(have)), _storage(status.get("capacity"))
+    if requested == current or (requested < current and requested <= actual):
         return {}
     return {"resources": {"requests": {"storage": _requests(want)["storage"]}}}
 

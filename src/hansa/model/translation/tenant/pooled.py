@@ -180,7 +180,7 @@ def _own_namespace(obj: Object) -> Iterator[Reference]:
     yield Reference(resources.NAMESPACES, "", obj.namespace)
 
 
-NAMESPACE_READS: Final = Reads(frozenset({resources.NAMESPACES}), _own_namespace)
+NAMESPACE_READS: Final = Reads(frozenset({resources.NAMESPACES}), _own_namespace, by_way_up=True)
 
 
 def _decoded_ingress(text: str) -> list[Spec]:

@@ -45,8 +45,8 @@ def reallocated(spec: Spec, refused: Iterable[str], going: Iterable[Object]) -> 
     held = [one.spec for one in going]
     if is_address:
         return None if any(one.get("clusterIP") == spec.get("clusterIP") for one in held) else other
-    asked = {one.get("nodePort") for one in spec["ports"]}
-    return None if any(port.get("nodePort") in asked for one in held for port in one.get("ports") or ()) else other
+    requested = {one.get("nodePort") for one in spec["ports"]}
+    return None if any(port.get("nodePort") in requested for one in held for port in one.get("ports") or ()) else other
 
 
 def node_port_up_patches(upper: Object, lower: Object, _link: Link) -> Iterator[PatchPart]:

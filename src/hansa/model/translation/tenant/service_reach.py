@@ -1,5 +1,4 @@
-"""Whether a Service reaches all its endpoints when its pods run in several super clusters: status and message of a
-condition."""
+"""The condition that reports whether a Service reaches all its endpoints, with pods in several super clusters."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -52,7 +51,7 @@ def _pods_per_cluster(selector: selectors.Selector, pods: Iterable[Object]) -> C
 
 
 def _is_endpoint(pod: Object, selector: selectors.Selector) -> bool:
-    return selector.matches(pod.labels) and not pod.is_leaving and not requests.is_finished(pod)
+    return selector.matches(pod.labels) and not pod.is_deleting and not requests.is_finished(pod)
 
 
 def _counted(number: int) -> str:

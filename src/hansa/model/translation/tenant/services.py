@@ -74,7 +74,7 @@ def service_up_patches(upper: Object, lower: Object, link: Link) -> Iterator[Pat
 
     Node ports come last: they are the only patch that the tenant's API server may refuse.
     """
-    yield from ingress.ingress_told(upper, lower, link)
+    yield from ingress.ingress_up_patches(upper, lower, link)
     yield from metadata.transparent_patches(upper, lower, link)
     address = lower.spec.get("clusterIP") or _HEADLESS
     if address not in (_HEADLESS, upper.spec.get("clusterIP"), upper.annotations.get(keys.SUPER_CLUSTER_IP)):

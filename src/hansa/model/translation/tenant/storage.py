@@ -31,7 +31,7 @@ def source_of(claim: Object) -> Iterator[Reference]:
     source = claim.spec.get(_SOURCE) or claim.spec.get("dataSource") or {}
     if source.get("kind") == resources.PERSISTENT_VOLUME_CLAIMS.kind and not claim.spec.get("volumeName"):
         namespace = source.get("namespace") or claim.namespace
-        yield Reference(resources.PERSISTENT_VOLUME_CLAIMS, namespace, source["name"], missing=Missing.AWAITED)
+        yield Reference(resources.PERSISTENT_VOLUME_CLAIMS, namespace, source["name"], missing=Missing.REQUIRED)
 
 
 def volume_of(claim: Object) -> Iterator[Reference]:
@@ -49,7 +49,7 @@ def volume(obj: Object, link: Link) -> Object:
     spec["claimRef"] = _claim(spec.get("claimRef") or {}, link)
     if driver := spec.get("csi"):
         spec["csi"] = {name: value for name, value in driver.items() if not name.endswith("SecretRef")}
-    plain = storage.without_notes(obj)
+    plain = storage.without_binding_annotations(obj)
     return plain.with_metadata(annotations={**plain.annotations, keys.TENANT_UID: obj.uid}).with_fields(spec=spec)
 
 

@@ -22,7 +22,7 @@ FIRST_LIST_SECONDS = 3600.0
 async def sweep(provisioner: ProcessProvisioner, client: Client, *, informers: Informers, clock: clock.Clock) -> None:
     """Remove orphans now and periodically."""
     async with informers.share(Scope(VIRTUAL_CLUSTERS)) as vcs:
-        await vcs.knowledge.wait_complete(FIRST_LIST_SECONDS)
+        await vcs.freshness.wait_synced(FIRST_LIST_SECONDS)
         while True:
             known = {vc.uid for vc in vcs.values()}
             for vc in [one for one in provisioner.recorded() if one.uid not in known]:

@@ -222,11 +222,11 @@ class ProcessProvisioner:
 
     async def _flags(self, program: Path) -> frozenset[str]:
         if program not in self._known:
-            asked = await asyncio.create_subprocess_exec(
+            running = await asyncio.create_subprocess_exec(
                 str(program), "--help", stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE
             )
             async with asyncio.timeout(HELP_SECONDS):
-                text, _ = await asked.communicate()
+                text, _ = await running.communicate()
             self._known[program] = flags.known(text.decode(errors="replace"))
         return self._known[program]
 

@@ -1,4 +1,4 @@
-"""What comes back from a lower pod, and what does not."""
+"""Fields of a lower pod that are synced up, and fields that are not."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from translating import a_pod, created, patched, tell
+from translating import a_pod, created, patched, upper_patches
 
 WHEN = "2026-05-01T10:00:00Z"
 TYPES = ["PodScheduled", "Initialized", "Ready", "ContainersReady", "PodResizeInProgress", "example.com/gate"]
@@ -34,28 +34,28 @@ GATES = {"readinessGates": [{"conditionType": "example.com/gate"}]}
 
 @settings(deadline=None)
 @given(STATUSES, STATUSES, st.sampled_from([{}, GATES]))
-def test_one_write_is_enough(before: dict[str, Any], told: dict[str, Any], spec: dict[str, Any]) -> None:
+def test_one_write_is_enough(before: dict[str, Any], reported: dict[str, Any], spec: dict[str, Any]) -> None:
     upper = a_pod(spec, before)
-    lower = created(upper, told)
-    parts = tell(upper, lower)
+    lower = created(upper, reported)
+    parts = upper_patches(upper, lower)
     assert len(parts) <= 1
-    assert tell(patched(upper, parts), lower) == []
+    assert upper_patches(patched(upper, parts), lower) == []
 
 
 @settings(deadline=None)
 @given(STATUSES, STATUSES)
-def test_the_upper_cluster_keeps_what_is_its_own(before: dict[str, Any], told: dict[str, Any]) -> None:
+def test_the_upper_cluster_keeps_what_is_its_own(before: dict[str, Any], reported: dict[str, Any]) -> None:
     upper = a_pod(status=before)
-    after = patched(upper, tell(upper, created(upper, told)))
+    after = patched(upper, upper_patches(upper, created(upper, reported)))
     for field in ("qosClass", "nominatedNodeName", "observedGeneration"):
         assert after.status.get(field) == before.get(field)
     assert after.spec == upper.spec
     assert after.with_metadata(annotations={}).metadata == upper.metadata
 
 
-def test_the_write_also_notes_whose_status_it_is() -> None:
+def test_the_patch_also_records_the_uid_of_the_lower_pod() -> None:
     upper = a_pod(status={"phase": "Pending"})
-    [part] = tell(upper, created(upper, {"phase": "Running"}))
+    [part] = upper_patches(upper, created(upper, {"phase": "Running"}))
     assert part.subresource == "status"
     assert part.patch == {
         "metadata": {"annotations": {"hansa.dev/lower-uid": "lower-uid"}},
@@ -66,13 +66,13 @@ def test_the_write_also_notes_whose_status_it_is() -> None:
 def test_why_a_pod_is_not_scheduled_below_shows_above() -> None:
     upper = a_pod(status={"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "True"}]})
     stuck = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes"}
-    [part] = tell(upper, created(upper, {"phase": "Pending", "conditions": [stuck]}))
+    [part] = upper_patches(upper, created(upper, {"phase": "Pending", "conditions": [stuck]}))
     assert part.patch["status"] == {"conditions": [stuck]}
 
 
-def test_before_the_lower_pod_says_anything_the_upper_one_stays_scheduled() -> None:
+def test_the_upper_pod_stays_scheduled_while_the_lower_pod_has_no_conditions() -> None:
     upper = a_pod(status={"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "True"}]})
-    assert tell(upper, created(upper, {"phase": "Pending"})) == []
+    assert upper_patches(upper, created(upper, {"phase": "Pending"})) == []
 
 
 def test_the_moment_of_a_condition_is_not_worth_a_write() -> None:
@@ -83,13 +83,13 @@ def test_the_moment_of_a_condition_is_not_worth_a_write() -> None:
         }
 
     upper = a_pod(status=scheduled("2030-01-01T00:00:00Z"))
-    assert tell(upper, created(upper, scheduled("2030-01-01T00:00:05Z"))) == []
+    assert upper_patches(upper, created(upper, scheduled("2030-01-01T00:00:05Z"))) == []
 
 
-def test_a_condition_of_the_kubelet_that_is_over_goes_and_one_of_somebody_else_stays() -> None:
+def test_a_kubelet_condition_that_is_over_is_removed_and_a_foreign_one_stays() -> None:
     mine = {"type": "example.com/mine", "status": "True"}
     upper = a_pod(status={"conditions": [{"type": "PodResizeInProgress", "status": "True"}, mine]})
-    after = patched(upper, tell(upper, created(upper, {"conditions": [{"type": "Ready", "status": "True"}]})))
+    after = patched(upper, upper_patches(upper, created(upper, {"conditions": [{"type": "Ready", "status": "True"}]})))
     assert [one["type"] for one in after.status["conditions"]] == ["Ready", "example.com/mine"]
 
 
@@ -99,11 +99,11 @@ def test_a_pod_is_ready_when_its_gates_are_open_above(gate: str | None, ready: s
     upper = a_pod(GATES, {"conditions": conditions})
     lower = created(upper, {"conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": WHEN}]})
     assert "readinessGates" not in lower.spec
-    after = patched(upper, tell(upper, lower))
+    after = patched(upper, upper_patches(upper, lower))
     assert {one["type"]: one["status"] for one in after.status["conditions"]}["Ready"] == ready
 
 
 def test_a_finished_pod_does_not_run_again() -> None:
     upper = a_pod(status={"phase": "Failed", "reason": "NodeLost"})
-    assert tell(upper, created(upper, {"phase": "Running"})) == []
-    assert tell(upper, created(upper, {"phase": "Failed", "reason": "Evicted"})) != []
+    assert upper_patches(upper, created(upper, {"phase": "Running"})) == []
+    assert upper_patches(upper, created(upper, {"phase": "Failed", "reason": "Evicted"})) != []

@@ -1,4 +1,4 @@
-"""The steps of a pod's way down, where a golden file would not say why."""
+"""Steps of a pod's translation whose reason a golden file cannot show."""
 
 import json
 from dataclasses import replace
@@ -85,7 +85,7 @@ def test_a_class_and_a_scheduler_are_kept_only_by_setting() -> None:
     assert (below["priorityClassName"], below["schedulerName"], "priority" in below) == ("high", "mine", False)
 
 
-def test_without_an_address_of_the_api_pods_are_not_told_one() -> None:
+def test_without_an_api_server_address_pods_get_no_environment_variable() -> None:
     assert "env" not in desired(a_pod(), link(api_host="")).spec["containers"][0]
 
 

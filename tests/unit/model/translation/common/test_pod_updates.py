@@ -1,4 +1,4 @@
-"""What a lower pod takes up later: what the upper one changed, nothing that the API server forbids, nothing twice."""
+"""Updates of a lower pod: changes of the upper one, nothing that the API server forbids, nothing twice."""
 
 from typing import Any
 
@@ -145,7 +145,7 @@ def test_sizes_of_containers_that_ran_already_are_left_alone() -> None:
     assert follow(created(pod("1")), pod("2")) == []
 
 
-def test_what_is_noted_above_about_the_lower_pod_does_not_travel() -> None:
+def test_annotations_about_the_lower_pod_are_not_synced_down() -> None:
     assert follow(created(a_pod()), a_pod(annotations={"hansa.dev/lower-uid": "lower-uid"})) == []
 
 

@@ -1,4 +1,4 @@
-"""Services, where a golden file would not say why."""
+"""Translations of Services whose reason a golden file cannot show."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""Claims and volumes, where a golden file would not say why."""
+"""Translations of claims and volumes whose reason a golden file cannot show."""
 
 from typing import Any
 
@@ -33,13 +33,13 @@ def test_a_claim_grows_and_shrinks_only_while_it_has_not_grown(lower: Object, wa
     assert bool(parts) is is_written
 
 
-def test_the_class_of_volume_attributes_follows_and_is_never_taken_away() -> None:
+def test_the_volume_attributes_class_follows_and_is_never_removed() -> None:
     [part] = storage.claim_patches(claim("1Gi", capacity="1Gi"), claim("1Gi", volumeAttributesClassName="gold"))
     assert part.patch == {"spec": {"volumeAttributesClassName": "gold"}}
     assert list(storage.claim_patches(claim("1Gi", volumeAttributesClassName="gold"), claim("1Gi"))) == []
 
 
-def test_a_claim_is_told_nothing_before_it_is_bound_above() -> None:
+def test_a_claim_is_not_patched_before_it_is_bound_on_both_sides() -> None:
     bound_below = claim("1Gi", capacity="1Gi", volumeName="v")
     assert list(storage.claim_up_patches_on_node(claim("1Gi"), bound_below, LINK)) == []
     assert (
@@ -47,7 +47,7 @@ def test_a_claim_is_told_nothing_before_it_is_bound_above() -> None:
     )
 
 
-def test_a_claim_that_knows_its_node_and_size_is_told_nothing() -> None:
+def test_a_claim_that_has_its_node_and_size_is_not_patched() -> None:
     upper = claim("1Gi", capacity="1Gi", node="vn1", volumeName="v")
     assert list(storage.claim_up_patches_on_node(upper, claim("1Gi", capacity="1Gi", volumeName="v"), LINK)) == []
 

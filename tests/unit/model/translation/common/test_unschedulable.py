@@ -1,4 +1,4 @@
-"""A pod that was refused says so itself."""
+"""A refused pod has a condition with the reason."""
 
 from hansa.kube.objects import Object
 from hansa.model.translation.common.pod import unschedulable
@@ -10,7 +10,7 @@ def pod(*conditions: dict[str, str]) -> Object:
     return Object.of({"metadata": {"name": "web", "namespace": "shop"}, "status": {"conditions": list(conditions)}})
 
 
-def test_a_refusal_replaces_what_was_said_of_scheduling_and_nothing_else() -> None:
+def test_a_refusal_replaces_the_pod_scheduled_condition_and_no_other() -> None:
     gate = {"type": "gate/a", "status": "True"}
     [part] = unschedulable.unscheduled(
         pod(gate, {"type": "PodScheduled", "status": "False", "reason": "other"}), "it is too big"
@@ -19,11 +19,11 @@ def test_a_refusal_replaces_what_was_said_of_scheduling_and_nothing_else() -> No
     assert part.patch == {"status": {"conditions": [gate, REFUSED]}}
 
 
-def test_what_is_told_already_is_not_told_again() -> None:
+def test_a_refusal_that_is_already_reported_is_not_patched_again() -> None:
     assert (
         list(unschedulable.unscheduled(pod(REFUSED | {"lastTransitionTime": "2026-01-01T00:00:00Z"}), "it is too big"))
         == []
     )
     assert len(list(unschedulable.unscheduled(pod(REFUSED), "it is bigger"))) == 1
     [part] = unschedulable.unscheduled(pod(), "x" * 5000)
-    assert len(part.patch["status"]["conditions"][0]["message"]) == unschedulable.MOST
+    assert len(part.patch["status"]["conditions"][0]["message"]) == unschedulable.MAX_MESSAGE

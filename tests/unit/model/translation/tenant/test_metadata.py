@@ -1,4 +1,4 @@
-"""Which labels and annotations go down and up, and whose a copy is."""
+"""Labels and annotations that are synced down and up, and the owner of a copy."""
 
 import pytest
 from hypothesis import given
@@ -8,7 +8,7 @@ from hansa.kube import resources
 from hansa.kube.language import selectors
 from hansa.model import keys
 from hansa.model.translation.tenant import metadata, namespaces
-from tenants import KEY, LINK, a_link, a_pod, a_service, an_object, desired, tell
+from tenants import KEY, LINK, a_link, a_pod, a_service, an_object, desired, upper_patches
 
 TENANT = LINK.settings
 
@@ -64,7 +64,7 @@ def test_the_domains_are_a_setting() -> None:
     assert "x.kubernetes.io/a" in desired(pod, a_link(opaque_domains=())).annotations
 
 
-def test_a_copy_says_whose_it_is_in_the_words_of_the_reference() -> None:
+def test_a_copy_has_the_owner_labels_and_annotations_of_the_reference() -> None:
     lower = desired(a_pod(labels={keys.VC_NAME: "forged"}, annotations={keys.TENANT_CLUSTER: "forged"}))
     assert {name: lower.annotations[name] for name in lower.annotations if name.startswith(keys.TENANCY)} == {
         "tenancy.x-k8s.io/cluster": KEY,
@@ -88,13 +88,13 @@ def test_a_name_that_is_too_long_for_a_label_is_cut_there() -> None:
     assert lower.annotations[keys.VC_NAME] == "n" * 100
 
 
-def test_what_the_super_cluster_tells_is_added_above_and_never_taken_away() -> None:
+def test_labels_and_annotations_synced_up_are_added_and_never_removed() -> None:
     upper = a_pod(labels={"told.example.com/old": "1"}, annotations={"told.example.com/zone": "south"})
     lower = desired(upper).with_metadata(
         labels={"told.example.com/rack": "7", "example.com/other": "1"},
         annotations={"told.example.com/zone": "north", "transparency.tenancy.x-k8s.io/x": "y"},
     )
-    [part] = tell(upper, lower)
+    [part] = upper_patches(upper, lower)
     assert part.patch == {
         "metadata": {
             "labels": {"told.example.com/rack": "7"},
@@ -144,8 +144,8 @@ def test_a_selector_of_namespaces_meets_below_what_it_meets_above(
     above = an_object("Namespace", "shop", labels=there)
     below = desired(above, resource=resources.NAMESPACES)
     assert meets(namespaces.selector(selector, LINK), dict(below.labels)) == meets(selector, there)
-    stranger = dict(below.labels) | {keys.UPPER: "another tenant"}
-    assert not meets(namespaces.selector(selector, LINK), stranger)
+    foreign = dict(below.labels) | {keys.UPPER: "another tenant"}
+    assert not meets(namespaces.selector(selector, LINK), foreign)
 
 
 def meets(selector: dict[str, object], labels: dict[str, str]) -> bool:

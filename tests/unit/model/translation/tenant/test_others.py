@@ -25,9 +25,9 @@ def test_a_claim_begins_with_the_data_of_a_claim_of_its_tenant_or_waits() -> Non
         return list(MODE.rules[CLAIMS].references(an_object("PersistentVolumeClaim", "new", "shop", spec=spec)))
 
     source = {"kind": "PersistentVolumeClaim", "name": "old"}
-    assert named(dataSource=source) == [Reference(CLAIMS, "shop", "old", missing=Missing.AWAITED)]
+    assert named(dataSource=source) == [Reference(CLAIMS, "shop", "old", missing=Missing.REQUIRED)]
     elsewhere = named(dataSource=source, dataSourceRef=source | {"namespace": "data"})
-    assert elsewhere == [Reference(CLAIMS, "data", "old", missing=Missing.AWAITED)]
+    assert elsewhere == [Reference(CLAIMS, "data", "old", missing=Missing.REQUIRED)]
     assert named() == named(dataSource=source, volumeName="pv-1") == named(dataSource={"kind": "VolumeSnapshot"}) == []
 
 
@@ -52,7 +52,7 @@ def test_a_policys_peers_are_the_tenants_own() -> None:
     }
 
 
-def test_a_policy_that_names_nobody_or_everybody_stays_as_it_is() -> None:
+def test_a_policy_with_no_peers_or_all_peers_stays_as_it_is() -> None:
     for spec in ({"podSelector": {}}, {"ingress": [{}]}, {"ingress": [], "policyTypes": ["Ingress"]}):
         assert policy(**spec) == spec
 

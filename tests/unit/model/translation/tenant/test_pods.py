@@ -1,4 +1,4 @@
-"""A tenant's pods below, where a golden file would not say why."""
+"""Translations of a tenant's pods whose reason a golden file cannot show."""
 
 from dataclasses import replace
 from typing import Any
@@ -13,7 +13,7 @@ from hansa.model.placement import PlacementContext
 from hansa.model.translation.common import names
 from hansa.model.translation.tenant import messages
 from hansa.model.translation.tenant.pod import LIFECYCLE, environment
-from tenants import API, KEY, LINK, MODE, a_link, a_pod, a_service, an_object, desired, follow, tell
+from tenants import API, KEY, LINK, MODE, a_link, a_pod, a_service, an_object, desired, follow, upper_patches
 
 RULE = MODE.rules[resources.PODS]
 KUBERNETES = a_service("kubernetes", "default", **API)
@@ -42,12 +42,12 @@ def test_the_environment_has_the_services_of_the_namespace_and_the_api_server() 
     web = a_service(
         "web-site", clusterIP="10.32.0.7", ports=[{"name": "http-a", "port": 80}, {"name": "b", "port": 81}]
     )
-    told = table_of(a_pod(), a_link([KUBERNETES, web, headless, *others]))
-    assert told["WEB_SITE_SERVICE_HOST"] == "10.32.0.7"
-    assert told["WEB_SITE_SERVICE_PORT"] == told["WEB_SITE_SERVICE_PORT_HTTP_A"] == "80"
-    assert told["WEB_SITE_SERVICE_PORT_B"] == told["WEB_SITE_PORT_81_TCP_PORT"] == "81"
-    assert told["KUBERNETES_SERVICE_HOST"] == "10.32.0.1"
-    assert not [name for name in told if name.startswith(("OTHER", "NONE"))]
+    env = table_of(a_pod(), a_link([KUBERNETES, web, headless, *others]))
+    assert env["WEB_SITE_SERVICE_HOST"] == "10.32.0.7"
+    assert env["WEB_SITE_SERVICE_PORT"] == env["WEB_SITE_SERVICE_PORT_HTTP_A"] == "80"
+    assert env["WEB_SITE_SERVICE_PORT_B"] == env["WEB_SITE_PORT_81_TCP_PORT"] == "81"
+    assert env["KUBERNETES_SERVICE_HOST"] == "10.32.0.1"
+    assert not [name for name in env if name.startswith(("OTHER", "NONE"))]
 
 
 def test_variables_have_the_form_that_kubelets_give_them() -> None:
@@ -64,25 +64,25 @@ def test_variables_have_the_form_that_kubelets_give_them() -> None:
     }
 
 
-def test_a_pod_that_wants_no_services_is_told_of_its_api_server_only() -> None:
+def test_a_pod_without_service_links_gets_variables_of_its_api_server_only() -> None:
     web = a_service("web", clusterIP="10.32.0.7", ports=[{"port": 80}])
-    told = table_of(a_pod({"enableServiceLinks": False}), a_link([KUBERNETES, web]))
-    assert told["KUBERNETES_SERVICE_HOST"] == "10.32.0.1"
-    assert not [name for name in told if name.startswith("WEB")]
+    env = table_of(a_pod({"enableServiceLinks": False}), a_link([KUBERNETES, web]))
+    assert env["KUBERNETES_SERVICE_HOST"] == "10.32.0.1"
+    assert not [name for name in env if name.startswith("WEB")]
 
 
-def test_all_containers_read_what_is_told_and_their_own_variables_come_after_it() -> None:
+def test_all_containers_read_the_service_variables_and_their_own_take_precedence() -> None:
     """What comes later wins, and `env` wins over all."""
     main, mine = {"name": "main", "image": "main:1"}, {"secretRef": {"name": "mine"}}
     pod = a_pod({"containers": [main | {"envFrom": [mine]}], "initContainers": [main]})
-    told = {"configMapRef": {"name": "services.hansa.dev"}}
+    env = {"configMapRef": {"name": "services.hansa.dev"}}
     lower = desired(pod).spec
-    assert lower["containers"][0]["envFrom"] == [told, mine]
-    assert lower["initContainers"][0]["envFrom"] == [told]
+    assert lower["containers"][0]["envFrom"] == [env, mine]
+    assert lower["initContainers"][0]["envFrom"] == [env]
     assert lower["enableServiceLinks"] is False  # the super cluster's own are not for tenants
 
 
-def test_variables_are_looked_at_again_when_a_service_changes_and_wait_for_that_of_the_api_server() -> None:
+def test_service_variables_are_computed_from_the_services_of_the_namespace_and_the_api_server() -> None:
     computed_from = MODE.rules[resources.CONFIG_MAPS].computed_from
     api, all_of_them = ("default", "kubernetes"), ("shop", "")
     for name, expected in (("services.hansa.dev", [api, all_of_them]), ("kubernetes.hansa.dev", [api]), ("mine", [])):
@@ -90,13 +90,13 @@ def test_variables_are_looked_at_again_when_a_service_changes_and_wait_for_that_
         assert [(one.namespace, one.name) for one in found] == expected
 
 
-def test_where_there_is_nothing_to_tell_nothing_is_written() -> None:
+def test_without_service_variables_no_data_is_written() -> None:
     """A server keeps no empty data: it would be patched again and again."""
     empty = an_object("ConfigMap", "services.hansa.dev", "shop")
     assert desired(empty, a_link(), resources.CONFIG_MAPS).get("data") is None
 
 
-def test_a_tenants_own_config_map_of_a_name_that_is_ours_says_what_ours_would() -> None:
+def test_a_tenants_config_map_with_a_reserved_name_is_replaced_by_the_computed_one() -> None:
     own = an_object("ConfigMap", "services.hansa.dev", "shop", data={"WEB": "1"}, immutable=True)
     lower = desired(own, a_link([KUBERNETES]), resources.CONFIG_MAPS)
     assert "WEB" not in lower.get("data")
@@ -114,8 +114,8 @@ def test_addresses_are_those_of_the_super_cluster() -> None:
 
 
 def test_without_a_service_for_it_the_api_server_is_where_the_settings_say() -> None:
-    told = table_of(a_pod(), a_link([], keeps_service_ips=False, api_host="192.0.2.1", api_port="6443"))
-    assert told == {
+    env = table_of(a_pod(), a_link([], keeps_service_ips=False, api_host="192.0.2.1", api_port="6443"))
+    assert env == {
         "KUBERNETES_SERVICE_HOST": "192.0.2.1",
         "KUBERNETES_SERVICE_PORT": "6443",
         "KUBERNETES_SERVICE_PORT_HTTPS": "6443",
@@ -152,7 +152,7 @@ def test_without_a_dns_server_the_nodes_is_asked_and_by_a_label_nothing_is_chang
     assert desired(kept, a_link([DNS])).spec["dnsPolicy"] == "ClusterFirst"
 
 
-def test_pods_wait_for_the_services_that_they_are_told_of() -> None:
+def test_pods_reference_the_services_of_their_variables_and_dns() -> None:
     def services(pod: Object) -> list[tuple[str, str]]:
         return [(one.namespace, one.name) for one in RULE.references(pod) if one.resource == resources.SERVICES]
 
@@ -234,10 +234,10 @@ def test_a_gate_that_is_opened_above_opens_below() -> None:
     assert follow(desired(a_pod()), a_pod().with_fields(status={"conditions": [READY]})) == []
 
 
-def test_a_gates_condition_is_not_told_back() -> None:
+def test_the_condition_of_a_readiness_gate_is_not_synced_up() -> None:
     upper = a_pod(GATED).with_fields(status={"conditions": [OPEN]})
     lower = desired(upper).with_metadata(uid="lower").with_fields(status={"conditions": [CLOSED, READY]})
-    [part] = tell(upper, lower)
+    [part] = upper_patches(upper, lower)
     assert part.patch["status"] == {"conditions": [READY, OPEN]}
 
 
@@ -268,7 +268,7 @@ def test_a_pod_that_was_bound_ends_when_its_lower_one_is_lost(
     assert replace(LIFECYCLE, has_run=lifecycle.POD.has_run) == lifecycle.POD
 
 
-def test_messages_do_not_tell_the_key() -> None:
+def test_messages_do_not_reveal_the_tenant_key() -> None:
     message = f"Successfully assigned {KEY}-shop/web to n1; volume {KEY}-shop/data"
     assert messages.tenant_message(message, LINK) == "Successfully assigned shop/web to n1; volume shop/data"
     assert MODE.upper_message(message, LINK) == messages.tenant_message(message, LINK)
@@ -284,7 +284,7 @@ def test_a_status_names_the_tenants_namespace_also_where_the_lower_name_was_cut(
         .with_metadata(uid="l")
         .with_fields(status={"message": f'quota of "{below.namespace}" is used up'})
     )
-    [part] = tell(upper, lower)
+    [part] = upper_patches(upper, lower)
     assert part.patch["status"] == {"message": f'quota of "{long}" is used up'}
 
 

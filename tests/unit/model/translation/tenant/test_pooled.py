@@ -1,4 +1,4 @@
-"""A tenant's objects in a pool: where they are, and what several super clusters tell."""
+"""A tenant's objects in a pool: their placement, and merged statuses of several super clusters."""
 
 import json
 from collections.abc import Iterable
@@ -65,8 +65,8 @@ def test_a_pod_is_in_the_cluster_that_it_was_given_if_its_namespace_is_there_or_
         assert placed(a_pod(annotations={key: "r2"}), resources.PODS) == ["r2"]
     assert placed(a_pod(annotations={GIVEN: "r2"}), resources.PODS, homes=only) == []
     assert placed(a_pod({"nodeName": "r2.n1"}, annotations={GIVEN: "r2"}), resources.PODS, homes=only) == ["r2"]
-    told = {GIVEN: "r2", "hansa.dev/lower-uid": "l"}
-    assert placed(a_pod(annotations=told), resources.PODS, homes=only) == ["r2"]
+    annotations = {GIVEN: "r2", "hansa.dev/lower-uid": "l"}
+    assert placed(a_pod(annotations=annotations), resources.PODS, homes=only) == ["r2"]
     held = a_pod({"schedulingGates": [{"name": "later"}]}, annotations={GIVEN: "r1"})
     assert placed(held, resources.PODS) == []
     unseen = Unknown("placements cannot be read")
@@ -135,8 +135,8 @@ def test_endpoints_of_all_clusters_are_everywhere_only_if_their_networks_are_joi
         assert lower.spec.get("selector") == selected
 
 
-def told(upper: Object, lower: Object, cluster: str, *, homes: str = '{"r1":1,"r2":1}') -> Object:
-    """The upper Service after a super cluster told what it has."""
+def synced_up(upper: Object, lower: Object, cluster: str, *, homes: str = '{"r1":1,"r2":1}') -> Object:
+    """The upper Service after the status of a super cluster is synced up."""
     link = a_link([a_namespace(homes)], super_cluster=cluster)
     whole = upper.to_dict()
     for part in RULES[resources.SERVICES].up_patches(upper, lower, link):
@@ -156,24 +156,24 @@ def addresses(service: Object) -> list[str]:
     return [one["ip"] for one in service.status["loadBalancer"].get("ingress") or ()]
 
 
-def test_balancers_of_several_clusters_are_all_told_and_do_not_fight() -> None:
-    service = told(a_service("web"), balancer("192.0.2.2"), "r2")
-    service = told(service, balancer("192.0.2.1"), "r1")
+def test_load_balancer_addresses_of_several_clusters_are_merged_without_conflict() -> None:
+    service = synced_up(a_service("web"), balancer("192.0.2.2"), "r2")
+    service = synced_up(service, balancer("192.0.2.1"), "r1")
     assert addresses(service) == ["192.0.2.1", "192.0.2.2"]
     for cluster, lower in (("r1", balancer("192.0.2.1")), ("r2", balancer("192.0.2.2"))):
-        assert told(service, lower, cluster).to_dict() == service.to_dict()
-    gone = told(service, balancer("192.0.2.1"), "r1", homes='{"r1":1}')
+        assert synced_up(service, lower, cluster).to_dict() == service.to_dict()
+    gone = synced_up(service, balancer("192.0.2.1"), "r1", homes='{"r1":1}')
     assert addresses(gone) == ["192.0.2.1"]
-    assert addresses(told(gone, balancer(), "r1")) == []
+    assert addresses(synced_up(gone, balancer(), "r1")) == []
 
 
-def test_a_claim_is_told_by_the_cluster_that_has_its_volume() -> None:
+def test_a_claim_is_synced_up_from_the_cluster_that_has_its_volume() -> None:
     capacity = {"phase": "Bound", "capacity": {"storage": "2Gi"}}
     upper = an_object("PersistentVolumeClaim", "data", "shop", spec={"volumeName": "pv1"}, status={"phase": "Bound"})
-    tell = RULES[resources.PERSISTENT_VOLUME_CLAIMS].up_patches
+    up_patches = RULES[resources.PERSISTENT_VOLUME_CLAIMS].up_patches
     for volume, parts in (("pv1", 1), ("pv2", 0), (None, 0)):
         lower = upper.with_fields(spec={"volumeName": volume} if volume else {}, status=capacity)
-        assert len(list(tell(upper, lower, a_link()))) == parts
+        assert len(list(up_patches(upper, lower, a_link()))) == parts
 
 
 def test_nodes_of_one_name_in_two_super_clusters_have_two_names_above() -> None:
@@ -201,7 +201,7 @@ def test_nodes_of_one_name_in_two_super_clusters_have_two_names_above() -> None:
         (set(), [], True, "not placed in any super cluster"),
     ],
 )
-def test_a_condition_says_which_endpoints_a_service_reaches(homes, pods, is_whole, words) -> None:
+def test_a_condition_states_which_endpoints_a_service_reaches(homes, pods, is_whole, words) -> None:
     there = [a_pod(labels={"app": "web"}, annotations={GIVEN: cluster}) for cluster in pods]
     others = [a_pod(labels={"app": "other"}, annotations={GIVEN: "r9"}), a_pod(labels={"app": "web"})]
     service = a_service("web", selector={"app": "web"})
@@ -213,9 +213,9 @@ def test_a_condition_says_which_endpoints_a_service_reaches(homes, pods, is_whol
     assert service_reach.of(a_service("own"), there, frozenset(homes), are_networks_joined=False) is None
 
 
-def test_an_annotation_that_somebody_broke_is_put_right_by_its_cluster() -> None:
+def test_an_invalid_annotation_is_restored_by_its_cluster() -> None:
     broken = a_service("web").with_metadata(annotations={"tenancy.x-k8s.io/balancer.r1": "?"})
-    service = told(broken, balancer("192.0.2.1"), "r1")
+    service = synced_up(broken, balancer("192.0.2.1"), "r1")
     assert json.loads(service.annotations["tenancy.x-k8s.io/balancer.r1"]) == [{"ip": "192.0.2.1"}]
 
 
@@ -227,9 +227,9 @@ def test_node_ports_that_super_clusters_chose_are_noted_by_each_of_them() -> Non
         return a_service("web", **spec).with_metadata(annotations={keys.NODE_PORTS: "80/TCP=30001"})
 
     service = a_service("web", ports=[{"port": 80, "nodePort": 30001}])
-    assert told(service, given(30001), "r1").annotations == {}
-    service = told(service, given(31111), "r1")
-    service = told(service, given(32222), "r2")
+    assert synced_up(service, given(30001), "r1").annotations == {}
+    service = synced_up(service, given(31111), "r1")
+    service = synced_up(service, given(32222), "r2")
     assert service.annotations == {f"{note}r1": "80/TCP=31111", f"{note}r2": "80/TCP=32222"}
-    assert told(service, given(30001), "r1").annotations == {f"{note}r2": "80/TCP=32222"}
-    assert told(service, given(31111), "r1", homes='{"r1":1}').annotations == {f"{note}r1": "80/TCP=31111"}
+    assert synced_up(service, given(30001), "r1").annotations == {f"{note}r2": "80/TCP=32222"}
+    assert synced_up(service, given(31111), "r1", homes='{"r1":1}').annotations == {f"{note}r1": "80/TCP=31111"}

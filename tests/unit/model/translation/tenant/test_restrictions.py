@@ -64,7 +64,7 @@ def term(operator: str) -> dict[str, Any]:
         (
             {"imagePullSecrets": [{"name": "platform"}]},
             "imagePullSecrets",
-            "spec.imagePullSecrets: platform (Secret shop/platform not found)",
+            "spec.imagePullSecrets: platform (Secret shop/platform not found; create it)",
         ),
     ],
 )
@@ -104,7 +104,7 @@ def test_ports_of_a_pod_on_its_nodes_network_are_allowed_with_it() -> None:
     assert refusal(pod, a_link(allowed=frozenset({Allowance.HOST_NETWORK}))) == ""
 
 
-def test_a_priority_class_is_good_if_the_super_cluster_offers_it_whatever_the_tenant_says() -> None:
+def test_a_priority_class_is_allowed_only_if_the_super_cluster_marks_it_public() -> None:
     def a_class(label: str) -> Any:
         return an_object("PriorityClass", "urgent", labels={keys.SUPER_PUBLIC: label})
 

@@ -1,4 +1,4 @@
-"""Addresses and node ports of a tenant's Services: asked for below, others taken if they must be, and then told."""
+"""Cluster IPs and node ports of a tenant's Services: requested below, replaced if taken, and then synced up."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import pytest
 from hansa.kube import resources
 from hansa.kube.objects import Object
 from hansa.model import keys
-from tenants import MODE, a_service, desired, follow, tell
+from tenants import MODE, a_service, desired, follow, upper_patches
 
 SERVICES = resources.SERVICES
 ADDRESS = {
@@ -41,41 +41,41 @@ def test_a_copy_asks_for_the_node_ports_of_its_tenant() -> None:
     assert lower.annotations[keys.NODE_PORTS] == "80/TCP=30001,81/TCP=30002"
 
 
-def test_node_ports_that_agree_are_not_told_and_need_no_write() -> None:
+def test_node_ports_that_agree_need_no_patch_on_either_side() -> None:
     upper = a_door(30001)
-    assert follow(given(upper, 30001), upper, SERVICES) == tell(upper, given(upper, 30001), SERVICES) == []
+    assert follow(given(upper, 30001), upper, SERVICES) == upper_patches(upper, given(upper, 30001), SERVICES) == []
 
 
-def test_node_ports_that_the_super_cluster_chose_are_told_and_not_asked_for_again() -> None:
+def test_node_ports_chosen_by_the_super_cluster_are_synced_up_and_not_requested_again() -> None:
     upper = a_door(30001, 30002)
     lower = given(upper, 31111, 30002)
     assert follow(lower, upper, SERVICES) == []
-    [part] = tell(upper, lower, SERVICES)
+    [part] = upper_patches(upper, lower, SERVICES)
     assert part.patch == {
         "metadata": {"annotations": {keys.SUPER_NODE_PORTS: "80/TCP=31111,81/TCP=30002"}, "resourceVersion": "7"},
         "spec": {"ports": ports(31111, 30002)},
     }
 
 
-def test_what_was_told_is_told_again_until_it_stands_above() -> None:
+def test_noted_node_ports_are_synced_up_again_until_the_upper_service_has_them() -> None:
     noted = {keys.SUPER_NODE_PORTS: "80/TCP=31111"}
-    [part] = tell(a_door(30001, **noted), given(a_door(30001), 31111), SERVICES)
+    [part] = upper_patches(a_door(30001, **noted), given(a_door(30001), 31111), SERVICES)
     assert part.patch["spec"] == {"ports": ports(31111)}
-    assert tell(a_door(31111, **noted), given(a_door(31111), 31111), SERVICES) == []
+    assert upper_patches(a_door(31111, **noted), given(a_door(31111), 31111), SERVICES) == []
 
 
-def test_what_was_told_before_is_put_right() -> None:
+def test_an_outdated_node_port_annotation_is_corrected() -> None:
     upper = a_door(30001, **{keys.SUPER_NODE_PORTS: "80/TCP=31111"})
-    [part] = tell(upper, given(upper, 30001), SERVICES)
+    [part] = upper_patches(upper, given(upper, 30001), SERVICES)
     assert part.patch == {"metadata": {"annotations": {keys.SUPER_NODE_PORTS: "80/TCP=30001"}}}
 
 
-def test_a_node_port_that_is_changed_above_is_asked_for_below_before_anything_is_told() -> None:
+def test_a_node_port_that_is_changed_above_is_requested_below_before_anything_is_synced_up() -> None:
     lower, upper = given(a_door(30001), 30001), a_door(30009)
     [part] = follow(lower, upper, SERVICES)
     assert part.patch["spec"] == {"ports": ports(30009)}
     assert part.patch["metadata"]["annotations"][keys.NODE_PORTS] == "80/TCP=30009"
-    assert tell(upper, lower, SERVICES) == []
+    assert upper_patches(upper, lower, SERVICES) == []
 
 
 @pytest.mark.parametrize("field", ["spec.clusterIPs", "spec.clusterIP", "spec.clusterIPs[0]"])

@@ -1,4 +1,4 @@
-"""A tenant's Services below: whose address they have, what follows, what comes back, which endpoints travel."""
+"""A tenant's Services below: their addresses, updates in both directions, and which endpoints are synced."""
 
 from dataclasses import replace
 from typing import Any
@@ -10,7 +10,7 @@ from hansa.kube.objects import Object
 from hansa.model import keys
 from hansa.model.pair import Key
 from hansa.model.placement import PlacementContext
-from tenants import LINK, MODE, a_link, a_service, an_object, desired, follow, tell
+from tenants import LINK, MODE, a_link, a_service, an_object, desired, follow, upper_patches
 
 ADDRESS = {
     "clusterIP": "10.32.0.5",
@@ -64,24 +64,24 @@ def test_selectors_and_ports_follow() -> None:
     assert part.patch["spec"] == {"selector": {"app": "new"}, "ports": [{"port": 81}], "type": "LoadBalancer"}
 
 
-def test_an_address_that_is_another_one_is_told_once() -> None:
+def test_a_different_lower_address_is_annotated_once() -> None:
     upper = a_service("web", **ADDRESS)
-    [part] = tell(upper, below(clusterIP="10.96.0.9"), SERVICES)
+    [part] = upper_patches(upper, below(clusterIP="10.96.0.9"), SERVICES)
     assert part.patch == {"metadata": {"annotations": {keys.SUPER_CLUSTER_IP: "10.96.0.9"}}}
-    told = upper.with_metadata(annotations={keys.SUPER_CLUSTER_IP: "10.96.0.9"})
-    assert tell(told, below(clusterIP="10.96.0.9"), SERVICES) == []
+    reported = upper.with_metadata(annotations={keys.SUPER_CLUSTER_IP: "10.96.0.9"})
+    assert upper_patches(reported, below(clusterIP="10.96.0.9"), SERVICES) == []
     for same in ("10.32.0.5", "None", ""):
-        assert tell(upper, below(clusterIP=same), SERVICES) == []
+        assert upper_patches(upper, below(clusterIP=same), SERVICES) == []
 
 
 def test_a_balancers_addresses_come_up() -> None:
-    told = {"loadBalancer": {"ingress": [{"ip": "203.0.113.1"}]}}
-    [part] = tell(a_service("web", **ADDRESS), below(**ADDRESS).with_fields(status=told), SERVICES)
-    assert (part.subresource, part.patch) == ("status", {"status": told})
+    reported = {"loadBalancer": {"ingress": [{"ip": "203.0.113.1"}]}}
+    [part] = upper_patches(a_service("web", **ADDRESS), below(**ADDRESS).with_fields(status=reported), SERVICES)
+    assert (part.subresource, part.patch) == ("status", {"status": reported})
 
 
 @pytest.mark.parametrize(
-    ("manager", "travels"),
+    ("manager", "is_synced"),
     [
         ("endpointslice-controller.k8s.io", False),
         ("endpointslicemirroring-controller.k8s.io", False),
@@ -89,7 +89,9 @@ def test_a_balancers_addresses_come_up() -> None:
         (None, True),
     ],
 )
-def test_slices_travel_unless_the_super_cluster_makes_them_itself(manager: str | None, travels: bool) -> None:
+def test_endpoint_slices_are_synced_unless_the_super_cluster_makes_them_itself(
+    manager: str | None, is_synced: bool
+) -> None:
     labels = {"kubernetes.io/service-name": "web"} | (
         {"endpointslice.kubernetes.io/managed-by": manager} if manager else {}
     )
@@ -97,10 +99,10 @@ def test_slices_travel_unless_the_super_cluster_makes_them_itself(manager: str |
     placed = MODE.rules[resources.ENDPOINT_SLICES].placement(
         made, Key("t", resources.ENDPOINT_SLICES, "shop", "web-1"), FACTS
     )
-    assert bool(placed) is travels
+    assert bool(placed) is is_synced
 
 
-def test_endpoints_travel_with_the_service_that_has_no_selector() -> None:
+def test_endpoints_are_synced_with_a_service_without_a_selector() -> None:
     def named(service: Object) -> list[tuple[str, str]]:
         return [(str(one.resource), one.name) for one in MODE.rules[SERVICES].references(service)]
 

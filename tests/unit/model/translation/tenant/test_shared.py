@@ -1,4 +1,4 @@
-"""What the super cluster has for its tenants: nodes, their leases, volumes, classes."""
+"""Objects of the super cluster that are synced up: nodes, their leases, volumes, classes."""
 
 import datetime
 from dataclasses import replace
@@ -86,7 +86,7 @@ def condition(kind: str, status: str, heartbeat: str = "2026-05-01T10:00:00Z") -
 
 @pytest.mark.parametrize(("status", "stays"), [("True", False), ("False", True), ("Unknown", True)])
 def test_a_node_that_is_ready_loses_the_taint_that_every_new_node_is_given(status: str, stays: bool) -> None:
-    """Otherwise no DaemonSet would run there; whoever watches over nodes in a tenant may taint them besides."""
+    """Otherwise no DaemonSet would run there; controllers of a tenant may add taints of their own."""
     new = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
     others = [new | {"effect": "NoExecute"}, {"key": "node.kubernetes.io/unreachable", "effect": "NoSchedule"}]
     source = NODE.source.with_fields(status=NODE.source.status | {"conditions": [condition("Ready", status)]})
@@ -128,17 +128,17 @@ def test_a_change_of_a_super_nodes_status_counts_as_one_of_its_content() -> None
 
 
 @pytest.mark.parametrize(
-    ("seconds", "is_told"), [(0, False), (10, False), (59, False), (60, True), (3600, True), (-60, False)]
+    ("seconds", "is_patched"), [(0, False), (10, False), (59, False), (60, True), (3600, True), (-60, False)]
 )
-def test_a_lease_is_renewed_when_the_last_renewal_is_a_minute_old(seconds: int, is_told: bool) -> None:
+def test_a_lease_is_renewed_when_the_last_renewal_is_a_minute_old(seconds: int, is_patched: bool) -> None:
     case = Case(golden_files.ROOT / "virtualcluster/lease/of-a-node")
     copy = case.desired(case.source)
     then = datetime.datetime.fromisoformat(copy.spec["renewTime"]) + datetime.timedelta(seconds=seconds)
     renewed = case.source.with_fields(spec=case.source.spec | {"renewTime": then.isoformat()})
-    told = patches(resources.LEASES, copy, renewed)
-    assert bool(told) is is_told
-    if told:
-        assert told[0].patch["spec"] == {"renewTime": then.isoformat(), "leaseDurationSeconds": nodes.LEASE_SECONDS}
+    parts = patches(resources.LEASES, copy, renewed)
+    assert bool(parts) is is_patched
+    if parts:
+        assert parts[0].patch["spec"] == {"renewTime": then.isoformat(), "leaseDurationSeconds": nodes.LEASE_SECONDS}
 
 
 def test_a_volume_is_for_the_tenants_claim() -> None:

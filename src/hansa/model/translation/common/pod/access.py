@@ -1,4 +1,4 @@
-"""Steps that let a pod below speak to the upper API server: its token, its CA, its address. None of the lower's."""
+"""Steps that give a lower pod access to the upper API server (token, CA, address) and none to the lower one."""
 
 from collections.abc import Callable
 from typing import Final
@@ -14,24 +14,24 @@ _HOST: Final = "KUBERNETES_SERVICE_HOST"
 _PORTS: Final = ("KUBERNETES_SERVICE_PORT", "KUBERNETES_SERVICE_PORT_HTTPS")
 
 
-def share_tokens(spec: Spec, pod: Object, link: Link) -> Spec:
-    """Mount tokens of the upper API server out of Secrets; the lower cluster gives none of its own."""
+def mount_upper_tokens(spec: Spec, pod: Object, link: Link) -> Spec:
+    """Mount tokens of the upper API server from Secrets, and no token of the lower cluster."""
     account = spec.get("serviceAccountName") or DEFAULT_ACCOUNT
 
     def source(one: Spec) -> Spec:
-        asked = one.get("serviceAccountToken")
-        if asked is None:
+        projection = one.get("serviceAccountToken")
+        if projection is None:
             return one
-        seconds = asked.get("expirationSeconds") or DEFAULT_LIFETIME
-        token = Token(pod.namespace, account, asked.get("audience") or "", seconds)
-        item = {"key": names.TOKEN_KEY, "path": asked["path"]}
+        seconds = projection.get("expirationSeconds") or DEFAULT_LIFETIME
+        token = Token(pod.namespace, account, projection.get("audience") or "", seconds)
+        item = {"key": names.TOKEN_KEY, "path": projection["path"]}
         return {"secret": {"name": names.token_secret(token, upper_id=link.upper_id), "items": [item]}}
 
     return _with_sources(spec, source) | {"automountServiceAccountToken": False}
 
 
 def rename_root_ca(spec: Spec, _pod: Object, link: Link) -> Spec:
-    """Refer to the upper cluster's CA by the name that its copy has below."""
+    """Refer to the copy of the upper cluster's CA by its lower name."""
     below = names.lower_name(resources.CONFIG_MAPS, names.ROOT_CA, upper_id=link.upper_id)
 
     def renamed(holder: Spec, field: str) -> Spec:
@@ -51,15 +51,15 @@ def rename_root_ca(spec: Spec, _pod: Object, link: Link) -> Spec:
 
 
 def point_to_upper_api(spec: Spec, _pod: Object, link: Link) -> Spec:
-    """Tell where the upper API server is, in the variables that clients look at; a pod's own ones win."""
-    known = link_settings.of(link)
-    if not known.api_host:
+    """Set KUBERNETES_SERVICE_HOST and _PORT to the upper API server; a pod's own variables take precedence."""
+    settings = link_settings.of(link)
+    if not settings.api_host:
         return spec
-    return with_variables(spec, api_variables(known.api_host, known.api_port))
+    return with_variables(spec, api_variables(settings.api_host, settings.api_port))
 
 
 def api_variables(host: str, port: str) -> dict[str, str]:
-    """The variables that clients find an API server by."""
+    """The environment variables by which in-cluster clients find the API server."""
     return {_HOST: host} | dict.fromkeys(_PORTS, port)
 
 

@@ -1,4 +1,4 @@
-"""How a pod wants to lie to other pods: spread over the lower cluster, near some of them, away from others."""
+"""Pod affinity, anti-affinity and topology spread constraints of a lower pod."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -12,16 +12,16 @@ _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 _LABEL_KEYS: Final = ("matchLabelKeys", "mismatchLabelKeys")
 
 
-def settle_label_keys(spec: Spec, _pod: Object, _link: Link) -> Spec:
-    """Drop the label keys that the upper API server has put into the selector: a second time it is refused."""
+def drop_applied_label_keys(spec: Spec, _pod: Object, _link: Link) -> Spec:
+    """Drop matchLabelKeys that the upper API server merged into the selector: the lower one refuses them there."""
     changed: Spec = {}
     if spread := spec.get("topologySpreadConstraints"):
-        changed["topologySpreadConstraints"] = [_settled(one) for one in spread]
-    return with_terms(spec | changed, _settled)
+        changed["topologySpreadConstraints"] = [_without_applied_keys(one) for one in spread]
+    return with_terms(spec | changed, _without_applied_keys)
 
 
 def with_terms(spec: Spec, change: Callable[[Spec], Spec]) -> Spec:
-    """The spec with every term about other pods changed, required or preferred, near or away from them."""
+    """The spec with every term of pod affinity and anti-affinity changed, required or preferred."""
 
     def terms(affinity: Spec) -> Spec:
         required = [change(one) for one in affinity.get(_REQUIRED) or ()]
@@ -36,9 +36,10 @@ def with_terms(spec: Spec, change: Callable[[Spec], Spec]) -> Spec:
     return spec | {"affinity": affinity | pods} if pods else spec
 
 
-def _settled(term: Spec) -> Spec:
+def _without_applied_keys(term: Spec) -> Spec:
     selector: dict[str, Any] = term.get("labelSelector") or {}
-    said = {one.get("key") for one in selector.get("matchExpressions") or ()} | set(selector.get("matchLabels") or ())
-    open_keys = {name: [key for key in term.get(name) or () if key not in said] for name in _LABEL_KEYS}
+    applied = {one.get("key") for one in selector.get("matchExpressions") or ()}
+    applied |= set(selector.get("matchLabels") or ())
+    open_keys = {name: [key for key in term.get(name) or () if key not in applied] for name in _LABEL_KEYS}
     others = {name: value for name, value in term.items() if name not in _LABEL_KEYS}
     return others | {name: left for name, left in open_keys.items() if left}

@@ -1,4 +1,4 @@
-"""Steps on a pod's spec, run one after the other on one decoded copy: decoding it once for each would cost most."""
+"""Steps on a pod's spec. They share one decoded copy, since decoding is the largest part of their cost."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -13,7 +13,7 @@ CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
 
 
 def on_spec(*steps: SpecStep) -> Step:
-    """One step of the way down out of several that only look at the spec."""
+    """Combine steps that only read and change the spec to one step."""
 
     def step(pod: Object, link: Link) -> Object:
         spec = pod.spec
@@ -34,13 +34,13 @@ def with_volumes(spec: Spec, change: Callable[[Spec], Spec]) -> Spec:
     return spec | {"volumes": [change(one) for one in spec["volumes"]]} if spec.get("volumes") else spec
 
 
-def with_variables(spec: Spec, told: Mapping[str, str]) -> Spec:
-    """The spec with these environment variables in every container; a pod's own of that name win."""
+def with_variables(spec: Spec, variables: Mapping[str, str]) -> Spec:
+    """The spec with these environment variables in every container; a container's own take precedence."""
 
     def container(one: Spec) -> Spec:
         env = one.get("env") or []
         own = {variable["name"] for variable in env}
-        # First, since a variable can only use those before it.
-        return one | {"env": [{"name": n, "value": v} for n, v in told.items() if n not in own] + env}
+        # First in the list, since a variable can only refer to earlier ones.
+        return one | {"env": [{"name": n, "value": v} for n, v in variables.items() if n not in own] + env}
 
-    return with_containers(spec, container) if told else spec
+    return with_containers(spec, container) if variables else spec

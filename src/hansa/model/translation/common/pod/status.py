@@ -1,4 +1,4 @@
-"""What a lower pod tells its upper one: the status, less what counts below only. We are the upper pod's kubelet."""
+"""The status of a lower pod, synced to its upper pod as a kubelet would set it."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -12,13 +12,13 @@ from hansa.model.pair import Link
 
 Condition = dict[str, Any]
 
-# Left out: qosClass, which the API server computes; what counts versions, claims and candidates of the lower cluster.
+# Not synced: qosClass, which the API server computes, and generations, claims and candidate nodes of the lower cluster.
 _FIELDS: Final = (
     *("phase", "reason", "message", "startTime", "podIP", "podIPs", "hostIP", "hostIPs"),
     *("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"),
     *("resize", "allocatedResources", "resources"),
 )
-# A kubelet takes these away when they are over; conditions of other types belong to whoever set them.
+# Kubelets remove these conditions when they no longer apply. Conditions of other types are kept.
 _KUBELET: Final = frozenset(
     {
         *("Initialized", "PodReadyToStartContainers", "ContainersReady", "Ready"),
@@ -29,13 +29,13 @@ _FINISHED: Final = frozenset({"Succeeded", "Failed"})
 
 
 def up_patches(upper: Object, lower: Object, _link: Link) -> Iterable[PatchPart]:
-    """What the upper pod's status does not say yet, in one write, which also notes whose status it is."""
-    have, told = upper.status, lower.status
-    if have.get("phase") in _FINISHED and told.get("phase") not in _FINISHED:
-        return  # what is finished does not run again, whatever is there under its name
-    status = diff.merge_patch(_chosen(have), _chosen(told))
+    """One patch of the upper pod's status, which also annotates the uid of the lower pod."""
+    have, want = upper.status, lower.status
+    if have.get("phase") in _FINISHED and want.get("phase") not in _FINISHED:
+        return  # a finished pod never runs again
+    status = diff.merge_patch(_synced(have), _synced(want))
     before = plain(have.get("conditions") or ())
-    after = _conditions(before, plain(told.get("conditions") or ()), gates(upper), hidden=gates(lower))
+    after = _conditions(before, plain(want.get("conditions") or ()), gates(upper), hidden=gates(lower))
     if timeless(before) != timeless(after):
         status["conditions"] = after
     if not status:
@@ -46,17 +46,17 @@ def up_patches(upper: Object, lower: Object, _link: Link) -> Iterable[PatchPart]
     yield PatchPart(patch, "status")
 
 
-def _chosen(status: Mapping[str, Any]) -> dict[str, Any]:
+def _synced(status: Mapping[str, Any]) -> dict[str, Any]:
     return {name: status[name] for name in _FIELDS if name in status}
 
 
 def plain(conditions: Iterable[Condition]) -> list[Condition]:
-    """Without the generations that they were seen at: each side counts its own, and the upper one keeps what it has."""
+    """Conditions without observedGeneration: generations of the two pods are not related."""
     return [{name: value for name, value in one.items() if name != "observedGeneration"} for one in conditions]
 
 
 def timeless(conditions: Iterable[Condition]) -> dict[str, Condition]:
-    """What conditions say, but not since when: both sides scheduled the pod, and the moment is not worth a write."""
+    """Conditions by type, without timestamps: a difference in these alone is not worth a write."""
     return {
         one["type"]: {name: value for name, value in one.items() if name not in ("lastProbeTime", "lastTransitionTime")}
         for one in conditions
@@ -72,17 +72,17 @@ def _conditions(
 ) -> list[Condition]:
     """The lower pod's conditions, and those of the upper one that others set.
 
-    A gate's condition belongs to the side that asked for the gate: those of the lower pod are not told.
+    The condition of a readiness gate belongs to the pod that has the gate, so the lower pod's are not synced.
     """
     lower = [one for one in lower if one["type"] not in (*gates, *hidden)]
-    told = {one["type"] for one in lower} | _KUBELET
-    own = [one for one in upper if one["type"] not in told]
+    replaced = {one["type"] for one in lower} | _KUBELET
+    own = [one for one in upper if one["type"] not in replaced]
     closed = [gate for gate in gates if _by_type(own).get(gate, {}).get("status") != "True"]
     return [_gated(one, closed) if closed else one for one in lower] + own
 
 
 def _gated(condition: Condition, closed: list[str]) -> Condition:
-    """A pod is not ready while one of its readiness gates, which are opened above, is closed."""
+    """Set Ready to False while the condition of a readiness gate, set in the upper cluster, is not True."""
     if condition["type"] != "Ready" or condition["status"] != "True":
         return condition
     message = f'the status of pod readiness gate "{closed[0]}" is not "True"'
@@ -98,7 +98,7 @@ class _Gates(msgspec.Struct, gc=False, rename="camel"):
 
 
 def gates(pod: Object) -> list[str]:
-    """The types of the conditions that a pod's readiness waits for, besides its containers."""
+    """The condition types of a pod's readiness gates."""
     if b'"readinessGates"' not in pod.raw("spec"):
         return []
     return [gate.condition_type for gate in pod.decode("spec", _Gates).readiness_gates or ()]

@@ -1,4 +1,4 @@
-"""Why a pod has no lower pod, on the pod itself: where its users look when it stays Pending."""
+"""The condition PodScheduled of a pod whose copy was refused, so that users see why it stays Pending."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -7,17 +7,17 @@ from hansa.kube.objects import Object
 from hansa.model.mode import PatchPart
 
 SCHEDULED: Final = "PodScheduled"
-MOST: Final = 1024  # characters of a sentence
+MAX_MESSAGE: Final = 1024  # characters
 
 
-def unscheduled(pod: Object, sentence: str) -> Iterable[PatchPart]:
-    """It is not scheduled, because it was refused. The lower pod's own condition replaces this one."""
-    told = {"type": SCHEDULED, "status": "False", "reason": "Refused", "message": sentence[:MOST]}
+def unscheduled(pod: Object, message: str) -> Iterable[PatchPart]:
+    """Set PodScheduled to False with reason Refused. The condition of a later lower pod replaces it."""
+    refused = {"type": SCHEDULED, "status": "False", "reason": "Refused", "message": message[:MAX_MESSAGE]}
     conditions = pod.status.get("conditions") or []
-    if any(told.items() <= one.items() for one in conditions):
+    if any(refused.items() <= one.items() for one in conditions):
         return ()
     return [
         PatchPart(
-            {"status": {"conditions": [*(one for one in conditions if one["type"] != SCHEDULED), told]}}, "status"
+            {"status": {"conditions": [*(one for one in conditions if one["type"] != SCHEDULED), refused]}}, "status"
         )
     ]

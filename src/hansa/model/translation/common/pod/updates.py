@@ -1,4 +1,4 @@
-"""What a lower pod takes up from its upper one after its creation: only what the API server lets a pod change.
+"""Updates of a lower pod after its creation: the fields that the API server allows to change.
 
 Image, deadline, tolerations, labels and annotations go in one patch, resources and ephemeral containers in one each.
 """
@@ -17,10 +17,10 @@ from hansa.model.translation.common.pod.spec import Spec
 _RESIZABLE: Final = ("cpu", "memory")
 
 
-def note_images(pod: Object, _link: Link) -> Object:
-    """Remember which images are asked for: admission below may put others in their place, such as a mirror's.
+def annotate_images(pod: Object, _link: Link) -> Object:
+    """Store the upper pod's images in an annotation: admission below may replace them, for example by a mirror's.
 
-    Whoever compared with those would write the same patch for ever.
+    A comparison with the replaced images would give the same patch in every reconcile.
     """
     spec = pod.decode("spec", _Spec)
     images = {one.name: one.image for one in (*(spec.init_containers or ()), *(spec.containers or ()))}
@@ -28,14 +28,14 @@ def note_images(pod: Object, _link: Link) -> Object:
 
 
 def on_create(wanted: Object) -> Object:
-    """The pod as it may be created: ephemeral containers can only be added to one that is there."""
+    """The pod without ephemeral containers, which can only be added to an existing pod."""
     if not wanted.decode("spec", _Spec).ephemeral_containers:
         return wanted
     return wanted.with_fields(spec={k: v for k, v in wanted.spec.items() if k != "ephemeralContainers"})
 
 
 def down_patches(lower: Object, wanted: Object) -> Iterable[PatchPart]:
-    """What the upper pod changed since."""
+    """Patches for what changed in the upper pod."""
     have, want = lower.decode("spec", _Spec), wanted.decode("spec", _Spec)
     metadata = diff.metadata_patch(lower, wanted)
     is_same = lower.annotations.get(keys.IMAGES) == wanted.annotations.get(keys.IMAGES)
@@ -43,13 +43,13 @@ def down_patches(lower: Object, wanted: Object) -> Iterable[PatchPart]:
     spec = _deadline(have, want) | _tolerations(have, want) | images
     if patch := metadata | ({"spec": spec} if spec else {}):
         yield PatchPart(patch)
-    # The images are there by then, and a resize that named others would be refused.
+    # The images are patched before; a resize with other images would be refused.
     if resized := _resized(lower.with_fields(spec=lower.spec | images) if images else lower, have, want):
         yield PatchPart({"spec": resized}, "resize")
     if added := _names(want.ephemeral_containers) - _names(have.ephemeral_containers):
         new = [one for one in wanted.spec["ephemeralContainers"] if one["name"] in added]
-        there = lower.spec.get("ephemeralContainers") or []
-        yield PatchPart({"spec": {"ephemeralContainers": [*there, *new]}}, "ephemeralcontainers")
+        current = lower.spec.get("ephemeralContainers") or []
+        yield PatchPart({"spec": {"ephemeralContainers": [*current, *new]}}, "ephemeralcontainers")
 
 
 class _Resources(msgspec.Struct, frozen=True, gc=False):
@@ -68,7 +68,7 @@ class _Container(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
 
 class _Spec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """What of a spec may ever change."""
+    """The fields of a spec that may change."""
 
     containers: tuple[_Container, ...] | None = None
     init_containers: tuple[_Container, ...] | None = None
@@ -83,16 +83,16 @@ def _names(containers: Iterable[_Container] | None) -> set[str]:
 
 
 def _deadline(have: _Spec, want: _Spec) -> Spec:
-    """A deadline may be set or come nearer."""
+    """A deadline may be set or shortened."""
     new, old = want.active_deadline_seconds, have.active_deadline_seconds
     return {} if new is None or (old is not None and new >= old) else {"activeDeadlineSeconds": new}
 
 
 def _tolerations(have: _Spec, want: _Spec) -> Spec:
-    """Tolerations may be added and may last longer or shorter; those that admission below added stay."""
-    there = {_tolerated(one): one for one in have.tolerations or ()}
-    merged = there | {_tolerated(one): one for one in want.tolerations or ()}
-    return {} if merged == there else {"tolerations": list(merged.values())}
+    """Tolerations may be added, and their seconds may change; those that admission below added are kept."""
+    current = {_tolerated(one): one for one in have.tolerations or ()}
+    merged = current | {_tolerated(one): one for one in want.tolerations or ()}
+    return {} if merged == current else {"tolerations": list(merged.values())}
 
 
 def _tolerated(one: Spec) -> tuple[str | None, ...]:
@@ -100,28 +100,28 @@ def _tolerated(one: Spec) -> tuple[str | None, ...]:
 
 
 def _images(lower: Object, want: _Spec) -> Spec:
-    """The images that are asked for now; containers that admission below added keep theirs."""
+    """The images of the upper pod; containers that admission below added keep theirs."""
     spec = lower.spec
     changed: Spec = {}
     for field, containers in (("initContainers", want.init_containers), ("containers", want.containers)):
-        asked = {one.name: one.image for one in containers or ()}
-        there = spec.get(field) or []
-        now = [one | {"image": asked.get(one["name"], one.get("image"))} for one in there]
-        changed |= {field: now} if now != there else {}
+        images = {one.name: one.image for one in containers or ()}
+        current = spec.get(field) or []
+        desired = [one | {"image": images.get(one["name"], one.get("image"))} for one in current]
+        changed |= {field: desired} if desired != current else {}
     return changed
 
 
 def _resized(lower: Object, have: _Spec, want: _Spec) -> Spec:
-    """CPU and memory that are asked for now. What is there besides came from admission below and may not be removed."""
+    """CPU and memory of the upper pod. Other resources were added by admission below and can't be removed."""
     changed: Spec = {}
-    for field, there, asked in (
+    for field, current, desired in (
         ("containers", have.containers, want.containers),
         ("initContainers", _lasting(have.init_containers), _lasting(want.init_containers)),
     ):
-        if there == asked:
+        if current == desired:
             continue
-        old = {one.name: one.resources for one in there or ()}
-        sizes = {one.name: _size(old[one.name], one.resources) for one in asked or () if one.name in old}
+        old = {one.name: one.resources for one in current or ()}
+        sizes = {one.name: _size(old[one.name], one.resources) for one in desired or () if one.name in old}
         if any(sizes.values()):
             changed[field] = [_with_size(one, sizes.get(one["name"], {})) for one in lower.spec[field]]
     if size := _size(have.resources, want.resources):
@@ -130,20 +130,20 @@ def _resized(lower: Object, have: _Spec, want: _Spec) -> Spec:
 
 
 def _lasting(init_containers: Iterable[_Container] | None) -> tuple[_Container, ...]:
-    """Sidecars; the others have run and cannot be resized."""
+    """Sidecars; other init containers are finished and can't be resized."""
     return tuple(one for one in init_containers or () if one.restart_policy == "Always")
 
 
 def _size(old: _Resources | None, new: _Resources | None) -> Spec:
-    """What is asked for and is not there."""
+    """The requests and limits that differ."""
     old, new = old or _NO_RESOURCES, new or _NO_RESOURCES
     size = {
         name: {
-            resource: asked[resource]
+            resource: desired[resource]
             for resource in _RESIZABLE
-            if asked.get(resource, there.get(resource)) != there.get(resource)
+            if desired.get(resource, current.get(resource)) != current.get(resource)
         }
-        for name, there, asked in (
+        for name, current, desired in (
             ("requests", old.requests or {}, new.requests or {}),
             ("limits", old.limits or {}, new.limits or {}),
         )

@@ -7,7 +7,7 @@ from hansa.model.translation.common.pod.spec import Spec, with_volumes
 
 
 def claim_ephemeral_volumes(spec: Spec, pod: Object, _link: Link) -> Spec:
-    """Name the claims of ephemeral volumes: they were made above, their copies are not owned by the pod below."""
+    """Refer to the claims of ephemeral volumes by name: the upper cluster creates them, and their copies are synced."""
 
     def volume(one: Spec) -> Spec:
         if "ephemeral" not in one:

@@ -38,10 +38,10 @@ DOWN: Final = (
         fields.choose_scheduler,
         fields.set_fqdn_hostname,
         any_fields.drop_node_fields,
-        any_relations.settle_label_keys,
+        any_relations.drop_applied_label_keys,
         affinity.scope_to_tenant,
         volumes.claim_ephemeral_volumes,
-        access.share_tokens,
+        access.mount_upper_tokens,
         access.rename_root_ca,
         dns.use_tenant_dns,
         environment.alias_api_server,
@@ -49,14 +49,14 @@ DOWN: Final = (
     ),
     metadata.tenant_metadata,
     label_tenant,
-    updates.note_images,
+    updates.annotate_images,
 )
 
 
 def awaiting_scheduler(lower: Object) -> tuple[str, ...]:
     """The upper cluster of a lower pod that the super cluster's scheduler has not tried yet; empty once it has."""
     upper = lower.labels.get(keys.UPPER)
-    if not upper or lower.is_leaving or placement.node_of(lower):
+    if not upper or lower.is_deleting or placement.node_of(lower):
         return ()
     return () if any(one["type"] == "PodScheduled" for one in lower.status.get("conditions") or ()) else (upper,)
 
@@ -79,7 +79,7 @@ def required_objects(pod: Object) -> Iterator[Reference]:
     secrets may be the super cluster's own, where that is allowed.
     """
     for one in references.objects_of_pod(pod):
-        missing = Missing.KEPT_FREE if one.is_optional else Missing.AWAITED
+        missing = Missing.PLACEHOLDER if one.is_optional else Missing.REQUIRED
         yield one if one.is_for_pulling else one._replace(missing=missing)
     yield environment.config_map_reference(pod)
     yield Reference(resources.SERVICES, *environment.API_SERVICE)  # for the hostAliases of `alias_api_server`

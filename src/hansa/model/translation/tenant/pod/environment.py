@@ -36,7 +36,7 @@ def config_map_reference(pod: Object) -> Reference:
     """The ConfigMap that a pod reads. It doesn't exist in the tenant: an empty one is synced and filled on the way."""
     is_linked = pod.decode("spec", _Links).enable_service_links
     return Reference(
-        resources.CONFIG_MAPS, pod.namespace, _config_map_name(is_linked=is_linked), missing=Missing.KEPT_FREE
+        resources.CONFIG_MAPS, pod.namespace, _config_map_name(is_linked=is_linked), missing=Missing.PLACEHOLDER
     )
 
 

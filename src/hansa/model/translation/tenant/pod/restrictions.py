@@ -215,7 +215,7 @@ def _priority(spec: _Spec, _pod: Object, link: Link) -> Iterator[str]:
 def _pull_secrets(spec: _Spec, pod: Object, link: Link) -> Iterator[str]:
     for secret in spec.image_pull_secrets or ():
         if secret.name and link.lookups.upper(resources.SECRETS, NamespacedName(pod.namespace, secret.name)) is None:
-            yield f"spec.imagePullSecrets: {secret.name} (Secret {pod.namespace}/{secret.name} not found)"
+            yield f"spec.imagePullSecrets: {secret.name} (Secret {pod.namespace}/{secret.name} not found; create it)"
 
 
 def _unknown_node(name: str, link: Link) -> str:

@@ -1,6 +1,6 @@
-"""Pods: small steps down, what a lower pod takes up later (`following`), and what it tells (`status`).
+"""The steps that translate a pod for a lower cluster behind a virtual node: same name, the lower cluster's scheduler.
 
-`DOWN` is the list for a lower cluster that serves as more nodes of the upper one: same names, its own scheduler.
+Updates and status are those of `translation.common.pod`.
 """
 
 from typing import Final
@@ -10,8 +10,8 @@ from hansa.model.translation.common.pod import access, affinity, fields, spec, u
 from hansa.model.translation.tensile.pod import constraints, labels
 
 DOWN: Final = (
-    object_metadata.leave_notes_behind,
-    labels.put_labels_aside,
+    object_metadata.drop_upper_annotations,
+    labels.move_ignored_labels,
     labels.mark_virtual,
     spec.on_spec(
         fields.drop_node_fields,
@@ -19,11 +19,11 @@ DOWN: Final = (
         fields.choose_scheduler,
         fields.choose_priority_class,
         constraints.restore_constraints,
-        affinity.settle_label_keys,
+        affinity.drop_applied_label_keys,
         volumes.claim_ephemeral_volumes,
-        access.share_tokens,
+        access.mount_upper_tokens,
         access.rename_root_ca,
         access.point_to_upper_api,
     ),
-    updates.note_images,
+    updates.annotate_images,
 )

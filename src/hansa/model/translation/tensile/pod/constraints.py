@@ -1,7 +1,7 @@
-"""Which nodes of the lower cluster a pod may run on.
+"""The node constraints of a lower pod.
 
-With the annotation `clusterSelector` these are the parked constraints. Without it they are the pod's own, less what
-speaks of the virtual node: the upper scheduler has seen to that already, and no node below could ever meet it.
+They are those in the annotation `clusterSelector`, or, without it, the pod's own, except conditions on the virtual
+node: the upper scheduler has checked these, and no lower node matches them.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,29 +18,29 @@ from hansa.model.translation.common.link_settings import LinkSettings
 from hansa.model.translation.common.pod.spec import Spec
 
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
-# The webhook lets every pod tolerate these on a virtual node for ever.
-_NODE_TROUBLE: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+# The webhook adds tolerations of these taints to every pod, for the virtual node.
+_NODE_FAILURES: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def restore_constraints(spec: Spec, pod: Object, link: Link) -> Spec:
-    """Put back what was parked in the annotation, or drop what was meant for the upper scheduler."""
-    parked = _parked(pod.annotations.get(keys.CLUSTER_SELECTOR))
-    known = link_settings.of(link)
-    wanted = _below(spec, known) if parked is None else _put_back(spec, parked, known)
+    """Restore the constraints in the annotation, or drop those for the upper scheduler."""
+    annotated = _annotated(pod.annotations.get(keys.CLUSTER_SELECTOR))
+    settings = link_settings.of(link)
+    wanted = _lower_part(spec, settings) if annotated is None else _restored(spec, annotated, settings)
     others = {name: value for name, value in spec.items() if name not in wanted}
     return others | {name: value for name, value in wanted.items() if value}
 
 
 class _Alternative(msgspec.Struct, gc=False):
-    """A term that asks for some nodes in some clusters."""
+    """A required term with conditions on both sides."""
 
-    above: dict[str, Any] = {}  # of the virtual node
-    below: dict[str, Any] = {}  # of nodes of its cluster
+    above: dict[str, Any] = {}  # on the virtual node
+    below: dict[str, Any] = {}  # on nodes of its cluster
 
 
-class _Parked(msgspec.Struct, gc=False, rename="camel"):
-    """What may be parked. Whatever else an annotation says must not get into a spec."""
+class _Annotated(msgspec.Struct, gc=False, rename="camel"):
+    """The fields of the annotation that are restored. Others must not get into a spec."""
 
     node_selector: dict[str, str] | None = None
     affinity: dict[str, dict[str, Any]] | None = None
@@ -48,84 +48,84 @@ class _Parked(msgspec.Struct, gc=False, rename="camel"):
     alternatives: list[_Alternative] | None = None
 
 
-def _parked(text: str | None) -> _Parked | None:
-    """What the annotation says; one that cannot be read says nothing."""
+def _annotated(text: str | None) -> _Annotated | None:
+    """Decode the annotation; an invalid one is ignored."""
     try:
-        return None if text is None else msgspec.json.decode(text, type=_Parked)
+        return None if text is None else msgspec.json.decode(text, type=_Annotated)
     except msgspec.DecodeError:
         return None
 
 
-def _put_back(spec: Spec, parked: _Parked, known: LinkSettings) -> Spec:
-    """The parked constraints. How pods relate to each other is not parked, so it stays as the pod says it."""
-    relations = {name: value for name, value in (spec.get("affinity") or {}).items() if name != "nodeAffinity"}
+def _restored(spec: Spec, annotated: _Annotated, settings: LinkSettings) -> Spec:
+    """The annotated constraints. Pod affinity and anti-affinity are not in the annotation and stay in the spec."""
+    pod_affinity = {name: value for name, value in (spec.get("affinity") or {}).items() if name != "nodeAffinity"}
     return {
-        "nodeSelector": parked.node_selector,
-        "affinity": relations | _parked_affinity(parked, known),
-        "tolerations": [*(parked.tolerations or ()), *_late(spec, parked, known)],
+        "nodeSelector": annotated.node_selector,
+        "affinity": pod_affinity | _annotated_affinity(annotated, settings),
+        "tolerations": [*(annotated.tolerations or ()), *_added_tolerations(spec, annotated, settings)],
     }
 
 
-def _parked_affinity(parked: _Parked, known: LinkSettings) -> Spec:
-    """What was parked, with those of its alternatives that are for this cluster."""
-    affinity, terms = parked.affinity or {}, parked.alternatives or []
-    # If none is met, the node has labels that we were not told of, and each of them may be the one.
-    here = [one for one in terms if _is_met(one.above, known)] or terms
+def _annotated_affinity(annotated: _Annotated, settings: LinkSettings) -> Spec:
+    """The annotated affinity, with those of its alternatives whose upper half matches this virtual node."""
+    affinity, terms = annotated.affinity or {}, annotated.alternatives or []
+    # If none matches, the node has labels that are not in the settings, and any of the alternatives may apply.
+    here = [one for one in terms if _matches(one.above, settings)] or terms
     if not here or not all(one.below for one in here):
         return affinity
     required = {_REQUIRED: {"nodeSelectorTerms": [one.below for one in here]}}
     return affinity | {"nodeAffinity": affinity.get("nodeAffinity", {}) | required}
 
 
-def _late(spec: Spec, parked: _Parked, known: LinkSettings) -> list[Spec]:
-    """Tolerations that came after the others were parked; those of the virtual node, or of anything, stay above."""
-    above = {None, "", known.taint, *_NODE_TROUBLE}
-    early = parked.tolerations or ()
-    return [one for one in spec.get("tolerations") or () if one.get("key") not in above and one not in early]
+def _added_tolerations(spec: Spec, annotated: _Annotated, settings: LinkSettings) -> list[Spec]:
+    """Tolerations that were added after the annotation was written, except those for the virtual node or any taint."""
+    upper_only = {None, "", settings.taint, *_NODE_FAILURES}
+    known = annotated.tolerations or ()
+    return [one for one in spec.get("tolerations") or () if one.get("key") not in upper_only and one not in known]
 
 
-def _below(spec: Spec, known: LinkSettings) -> Spec:
+def _lower_part(spec: Spec, settings: LinkSettings) -> Spec:
     affinity = dict(spec.get("affinity") or {})
     if nodes := affinity.pop("nodeAffinity", None):
-        affinity |= {"nodeAffinity": left} if (left := _node_affinity(nodes, known)) else {}
+        affinity |= {"nodeAffinity": left} if (left := _node_affinity(nodes, settings)) else {}
     return {
-        "nodeSelector": {k: v for k, v in (spec.get("nodeSelector") or {}).items() if k not in known.node_labels},
+        "nodeSelector": {k: v for k, v in (spec.get("nodeSelector") or {}).items() if k not in settings.node_labels},
         "affinity": affinity,
-        "tolerations": [one for one in spec.get("tolerations") or () if one.get("key") != known.taint],
+        "tolerations": [one for one in spec.get("tolerations") or () if one.get("key") != settings.taint],
     }
 
 
-def _node_affinity(affinity: Spec, known: LinkSettings) -> Spec:
+def _node_affinity(affinity: Spec, settings: LinkSettings) -> Spec:
     left: Spec = {}
     terms = (affinity.get(_REQUIRED) or {}).get("nodeSelectorTerms") or ()
-    # One term that is met is enough, and one that is not met here never will be: the pod stays here. If none is, it
-    # was put here by name, against its own word.
-    met = [rest for term in terms if (rest := _rest(term, known)) is not None]
-    if met and all(met):
-        left[_REQUIRED] = {"nodeSelectorTerms": met}
-    liked = [(one, _rest(one.get("preference") or {}, known)) for one in affinity.get(_PREFERRED) or ()]
-    if preferred := [one | {"preference": rest} for one, rest in liked if rest]:
+    # Terms are alternatives. One that the virtual node doesn't match is dropped: the pod stays in this cluster. If no
+    # term matches, the pod was bound to the node by nodeName, against its affinity.
+    matching = [rest for term in terms if (rest := _lower_term(term, settings)) is not None]
+    if matching and all(matching):
+        left[_REQUIRED] = {"nodeSelectorTerms": matching}
+    preferences = [(one, _lower_term(one.get("preference") or {}, settings)) for one in affinity.get(_PREFERRED) or ()]
+    if preferred := [one | {"preference": rest} for one, rest in preferences if rest]:
         left[_PREFERRED] = preferred
     return left
 
 
-def _rest(term: Spec, known: LinkSettings) -> Spec | None:
-    """What a term demands of a node below, after what it demands of the virtual node; None if that is not met."""
+def _lower_term(term: Spec, settings: LinkSettings) -> Spec | None:
+    """The conditions of a term on lower nodes; None if the virtual node does not match the others."""
     expressions = term.get("matchExpressions") or ()
-    above = [one for one in expressions if one.get("key") in known.node_labels]
-    is_empty = not expressions and not term.get("matchFields")  # it demands nothing, and is met by no node
-    if is_empty or not _is_met({**term, "matchExpressions": above}, known):
+    upper = [one for one in expressions if one.get("key") in settings.node_labels]
+    is_empty = not expressions and not term.get("matchFields")  # a term without conditions matches no node
+    if is_empty or not _matches({**term, "matchExpressions": upper}, settings):
         return None
-    return {"matchExpressions": rest} if (rest := [one for one in expressions if one not in above]) else {}
+    return {"matchExpressions": rest} if (rest := [one for one in expressions if one not in upper]) else {}
 
 
-def _is_met(term: Spec, known: LinkSettings) -> bool:
-    """Whether the virtual node is as a term demands it."""
+def _matches(term: Spec, settings: LinkSettings) -> bool:
+    """Whether the virtual node matches a term."""
     labels, names = term.get("matchExpressions") or (), term.get("matchFields") or ()
-    return _holds(labels, known.node_labels) and _holds(names, {"metadata.name": known.node})
+    return _all_match(labels, settings.node_labels) and _all_match(names, {"metadata.name": settings.node})
 
 
-def _holds(expressions: Iterable[Spec], labels: Mapping[str, str]) -> bool:
+def _all_match(expressions: Iterable[Spec], labels: Mapping[str, str]) -> bool:
     operators = (*selectors.SET_BASED, selectors.Operator.GT, selectors.Operator.LT)
     try:
         read = msgspec.convert(list(expressions), list[selectors.Expression])

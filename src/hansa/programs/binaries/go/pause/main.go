@@ -1,4 +1,4 @@
-// Command pause holds a pod's namespaces open. It is the parent of orphans there, so it reaps them, and it ends when asked.
+// Command pause holds a pod's namespaces open, reaps orphaned processes in them, and exits on SIGINT and SIGTERM.
 package main
 
 import (
@@ -29,7 +29,7 @@ func main() {
 	}
 }
 
-// reap collects every child that has ended: one SIGCHLD may stand for many.
+// reap waits for every child that has ended: one SIGCHLD may be for several.
 func reap() {
 	for {
 		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)

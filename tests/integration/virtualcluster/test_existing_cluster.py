@@ -1,4 +1,4 @@
-"""A tenant that brought its own cluster: at the end it has all that it had, and nothing that it was given."""
+"""A tenant with an existing cluster: after its deletion the cluster has its own objects and no synced ones."""
 
 import base64
 import contextlib

@@ -1,4 +1,4 @@
-"""What a virtual node offers, on real clusters: what the lower cluster has, less what others use there."""
+"""Allocatable resources of a virtual node on real clusters: those of the lower cluster, less those used by others."""
 
 import asyncio
 import dataclasses
@@ -16,12 +16,12 @@ from hansa.kube.objects import Object
 from hansa.model import stamp
 from hansa.programs import components
 from lower_things import container, node, pod
-from virtual_nodes import BRISK, LEASES, NODES, PLAIN, PODS, Audit, bound, cordon, get, ready, serving, told
+from virtual_nodes import BRISK, LEASES, NODES, PLAIN, PODS, Audit, bound, cordon, get, node_offers, ready, serving
 
 
 async def test_a_virtual_node_offers_what_the_lower_cluster_has(clusters, upper, vn):
     async with serving(*clusters, vn):
-        one = await told(upper, vn.name, **PLAIN)
+        one = await node_offers(upper, vn.name, **PLAIN)
     assert one.status["capacity"] == PLAIN
     assert one.status["nodeInfo"]["kubeletVersion"] == "v1.35.8"
     assert one.labels["topology.kubernetes.io/region"] == "north"
@@ -44,50 +44,50 @@ async def run(kubectl, cluster, *arguments):
 
 async def test_kubectl_shows_it_as_a_node(clusters, upper, vn, kubectl):
     async with serving(*clusters, vn):
-        await told(upper, vn.name, **PLAIN)
+        await node_offers(upper, vn.name, **PLAIN)
         row = (await run(kubectl, clusters[0], "get", "node", vn.name, "--no-headers", "-o", "wide")).split()
         assert [row[1], row[2], row[4], row[5]] == ["Ready", "agent", "v1.35.8", "127.0.0.1"]
         assert "cluster vn-lower" in " ".join(row)
         described = await run(kubectl, clusters[0], "describe", "node", vn.name)
     assert "virtual-kubelet.io/provider=k8s:NoSchedule" in described
-    assert "2 of 2 nodes of cluster vn-lower take pods" in described
+    assert "2 of 2 nodes of cluster vn-lower are schedulable" in described
     assert "HolderIdentity:  " + vn.name in described
 
 
 async def test_it_follows_nodes_that_come_change_and_go(clusters, upper, lower, vn, things):
     async with serving(*clusters, vn):
-        await told(upper, vn.name, **PLAIN)
+        await node_offers(upper, vn.name, **PLAIN)
         await things(node("extra", cpu="4", memory="8Gi", pods="10", gpu="2"))
-        await told(upper, vn.name, cpu="68", memory="520Gi", pods="230", gpu="2")
+        await node_offers(upper, vn.name, cpu="68", memory="520Gi", pods="230", gpu="2")
         await cordon(lower, "vn-lower-0")
-        await told(upper, vn.name, cpu="36", memory="264Gi", pods="120", gpu="2")
+        await node_offers(upper, vn.name, cpu="36", memory="264Gi", pods="120", gpu="2")
         await cordon(lower, "vn-lower-0", is_cordoned=False)
-        await told(upper, vn.name, cpu="68")
+        await node_offers(upper, vn.name, cpu="68")
         taint = {"spec": {"taints": [{"key": "dedicated", "effect": "NoSchedule"}]}}
         await lower.patch(NODES, "vn-lower-1", taint)
-        await told(upper, vn.name, cpu="36")
+        await node_offers(upper, vn.name, cpu="36")
         await lower.patch(NODES, "vn-lower-1", {"spec": {"taints": None}})
-        await told(upper, vn.name, cpu="68")
+        await node_offers(upper, vn.name, cpu="68")
         sick = {"status": {"conditions": [{"type": "Ready", "status": "False"}]}}
         await lower.patch(NODES, "extra", sick, patch_type=PatchType.STRATEGIC, subresource="status")
-        assert "example.com/gpu" not in (await told(upper, vn.name, **PLAIN)).status["capacity"]
+        assert "example.com/gpu" not in (await node_offers(upper, vn.name, **PLAIN)).status["capacity"]
 
 
 async def test_it_follows_the_pods_of_others_and_not_its_own(clusters, upper, lower, vn, things):
     async with serving(*clusters, vn) as served:
-        await told(upper, vn.name, **PLAIN)
+        await node_offers(upper, vn.name, **PLAIN)
         await things(bound("theirs", "vn-lower-0", cpu="1500m", memory="1Gi"))
         origin = stamp.Origin(served.upper_id, "1", "default", "ours")
         await things(stamp.put(bound("ours", "vn-lower-0", cpu="10"), origin))
         await things(stamp.put(bound("anothers", "vn-lower-1", cpu="250m"), dataclasses.replace(origin, upper="x")))
-        one = await told(upper, vn.name, cpu="62250m", memory="511Gi", pods="218")
+        one = await node_offers(upper, vn.name, cpu="62250m", memory="511Gi", pods="218")
         assert one.status["capacity"] == PLAIN
         await lower.delete(PODS, "theirs", namespace="default", grace=0)
-        await told(upper, vn.name, cpu="63750m", memory="512Gi", pods="219")
+        await node_offers(upper, vn.name, cpu="63750m", memory="512Gi", pods="219")
 
 
 async def counted_by_scheduler(cluster, folder, pods):
-    """The requests of all pods as the scheduler itself tells them in its metrics: CPUs, and bytes."""
+    """The requests of all pods as in the metrics of kube-scheduler: CPUs, and bytes."""
     config = yaml.safe_load(cluster.kubeconfig.read_text())
     entry = config["clusters"][0]["cluster"]
     del entry["certificate-authority-data"]  # it signs its own certificate
@@ -128,31 +128,31 @@ async def test_pods_of_every_shape_are_counted_as_the_scheduler_counts_them(
         assert cpus == 13.85
         left = {"cpu": f"{64_000 - round(cpus * 1000)}m", "memory": str((512 << 30) - int(size))}
         async with serving(*clusters, vn):
-            await told(upper, vn.name, **left, pods="215")
+            await node_offers(upper, vn.name, **left, pods="215")
     finally:
         await lower.delete(resources.RUNTIME_CLASSES, "heavy")
 
 
 async def test_our_pods_on_a_cordoned_node_take_no_room_on_the_others(clusters, upper, lower, vn, things):
     async with serving(*clusters, vn) as served:
-        await told(upper, vn.name, **PLAIN)
+        await node_offers(upper, vn.name, **PLAIN)
         await things(stamp.put(bound("ours", "vn-lower-0", cpu="10"), stamp.Origin(served.upper_id, "1", "d", "o")))
         await cordon(lower, "vn-lower-0")
         try:
-            await told(upper, vn.name, cpu="42", pods="111")
+            await node_offers(upper, vn.name, cpu="42", pods="111")
         finally:
             await cordon(lower, "vn-lower-0", is_cordoned=False)
 
 
-async def test_it_tells_the_same_after_a_restart_and_is_ready_all_the_time(clusters, upper, vn, things):
+async def test_a_node_stays_ready_over_a_restart_and_is_the_same_node_after_it(clusters, upper, vn, things):
     await things(bound("theirs", "vn-lower-0", cpu="1"))
     async with serving(*clusters, vn):
-        before = await told(upper, vn.name, cpu="63")
+        before = await node_offers(upper, vn.name, cpu="63")
     stopped = await get(upper, vn.name)
     assert ready(stopped)["status"] == "True"
     await things(bound("meanwhile", "vn-lower-1", cpu="1"))
     async with serving(*clusters, vn):
-        after = await told(upper, vn.name, cpu="62")
+        after = await node_offers(upper, vn.name, cpu="62")
     assert after.uid == before.uid
     assert ready(after)["lastTransitionTime"] == ready(before)["lastTransitionTime"]
 
@@ -181,7 +181,7 @@ async def test_the_upper_scheduler_places_pods_by_it(clusters, upper, vn, things
 
     await things(bound("theirs", "vn-lower-0", cpu="4"))
     async with serving(*clusters, vn):
-        await told(upper, vn.name, cpu="60")
+        await node_offers(upper, vn.name, cpu="60")
         try:
             await upper.create(PODS, wanting("large", "61"))
             await eventually(lambda: unplaced("large"))
@@ -194,11 +194,11 @@ async def test_the_upper_scheduler_places_pods_by_it(clusters, upper, vn, things
 
 async def test_many_changes_below_are_few_writes_above(clusters, upper, lower, vn, things):
     async with serving(*clusters, vn):
-        await told(upper, vn.name, **PLAIN)
+        await node_offers(upper, vn.name, **PLAIN)
         audit, began = Audit(clusters[0]), time.monotonic()
         for number in range(60):
             await things(bound(f"churn-{number}", f"vn-lower-{number % 2}", cpu="100m"))
-        await told(upper, vn.name, cpu="58", pods="160")
+        await node_offers(upper, vn.name, cpu="58", pods="160")
         seconds = time.monotonic() - began
         written = [request for request in audit.requests() if request[1].startswith("nodes")]
     assert set(written) == {("patch", "nodes/status", vn.name)}

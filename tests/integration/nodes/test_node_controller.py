@@ -1,4 +1,4 @@
-"""How virtual nodes are kept, on real clusters: alive, telling the truth, and never at the cost of what others put."""
+"""The controller of virtual nodes on real clusters: heartbeats, conditions, and fields of others that it keeps."""
 
 import asyncio
 import contextlib
@@ -15,10 +15,12 @@ from hansa.nodes import virtual_node
 from hansa.nodes.settings import NodeSettings
 from hansa.programs import components
 from lower_things import node
-from virtual_nodes import BRISK, LEASES, NODES, PLAIN, Audit, get, ready, serving, told
+from virtual_nodes import BRISK, LEASES, NODES, PLAIN, Audit, get, node_offers, ready, serving
 
 
-async def test_a_frozen_lower_cluster_makes_it_not_ready_within_seconds_and_it_heals(clusters, upper, lower, vn):
+async def test_a_frozen_lower_cluster_makes_the_node_not_ready_within_seconds_until_it_recovers(
+    clusters, upper, lower, vn
+):
     apiserver = clusters[1].process(components.APISERVER)
 
     async def not_ready():
@@ -30,7 +32,7 @@ async def test_a_frozen_lower_cluster_makes_it_not_ready_within_seconds_and_it_h
         return lease.spec["renewTime"]
 
     async with serving(*clusters, vn):
-        before = await told(upper, vn.name, **PLAIN)
+        before = await node_offers(upper, vn.name, **PLAIN)
         began = time.monotonic()
         apiserver.signal(signal.SIGSTOP)
         try:
@@ -44,7 +46,7 @@ async def test_a_frozen_lower_cluster_makes_it_not_ready_within_seconds_and_it_h
             await eventually(lives, within=30)
         finally:
             apiserver.signal(signal.SIGCONT)
-        await told(upper, vn.name, **PLAIN)
+        await node_offers(upper, vn.name, **PLAIN)
     assert seconds < 40, "a kubelet's silence takes 50"
     assert ready(frozen)["reason"] == "LowerClusterUnreachable"
     assert "gave no answer in" in ready(frozen)["message"]
@@ -52,7 +54,9 @@ async def test_a_frozen_lower_cluster_makes_it_not_ready_within_seconds_and_it_h
     assert frozen.labels == before.labels
 
 
-async def test_a_lower_cluster_that_is_away_at_the_start_is_told_and_heals(clusters, upper, lower, vn):
+async def test_a_lower_cluster_unreachable_at_the_start_makes_the_node_not_ready_until_it_answers(
+    clusters, upper, lower, vn
+):
     apiserver = clusters[1].process(components.APISERVER)
 
     async def not_ready():
@@ -64,7 +68,7 @@ async def test_a_lower_cluster_that_is_away_at_the_start_is_told_and_heals(clust
         async with serving(*clusters, vn):
             away = await eventually(not_ready, within=60)
             apiserver.signal(signal.SIGCONT)
-            await told(upper, vn.name, within=60, **PLAIN)
+            await node_offers(upper, vn.name, within=60, **PLAIN)
     finally:
         apiserver.signal(signal.SIGCONT)
     assert away.status["capacity"]["cpu"] == "0"
@@ -73,7 +77,7 @@ async def test_a_lower_cluster_that_is_away_at_the_start_is_told_and_heals(clust
 
 async def test_a_deleted_node_is_made_again_with_its_lease(clusters, upper, vn):
     async with serving(*clusters, vn):
-        first = await told(upper, vn.name, **PLAIN)
+        first = await node_offers(upper, vn.name, **PLAIN)
         await upper.delete(NODES, vn.name, uid=first.uid)
 
         async def again():
@@ -83,18 +87,18 @@ async def test_a_deleted_node_is_made_again_with_its_lease(clusters, upper, vn):
                 return one and one.uid != first.uid and lease.metadata.owner_references[0].uid == one.uid
 
         await eventually(again)
-        await told(upper, vn.name, **PLAIN)
+        await node_offers(upper, vn.name, **PLAIN)
 
 
-async def test_a_node_of_somebody_else_is_left_alone_until_it_is_gone(clusters, upper, vn):
+async def test_a_foreign_node_of_the_same_name_is_left_alone_until_it_is_deleted(clusters, upper, vn):
     made = await upper.create(NODES, node(vn.name))
     async with serving(*clusters, vn) as served:
 
         async def refused():
-            return served.nodes.troubles()
+            return served.nodes.refusals()
 
         [sentence] = await eventually(refused)
-        assert f"node {vn.name} is there and is not a virtual node, so it is left alone" in sentence
+        assert f"Node {vn.name} already exists and is not a virtual node" in sentence
         theirs = await get(upper, vn.name)
         assert (theirs.uid, theirs.labels) == (made.uid, made.labels)
         assert theirs.status["allocatable"] == made.status["allocatable"]
@@ -103,30 +107,30 @@ async def test_a_node_of_somebody_else_is_left_alone_until_it_is_gone(clusters, 
         with pytest.raises(virtual_node.NotOurs):
             await served.nodes.remove(vn.name)
         assert (await get(upper, vn.name)).uid == made.uid
-        served.nodes.add(vn, served.lower)
+        served.nodes.add(vn, served.lower_cluster)
         await upper.delete(NODES, vn.name, uid=made.uid)
-        await told(upper, vn.name, **PLAIN)
-        assert served.nodes.troubles() == []
+        await node_offers(upper, vn.name, **PLAIN)
+        assert served.nodes.refusals() == []
 
 
 async def test_a_node_of_another_lower_cluster_is_left_alone(clusters, upper, vn):
     async with serving(*clusters, vn):
-        one = await told(upper, vn.name, **PLAIN)
+        one = await node_offers(upper, vn.name, **PLAIN)
     async with serving(*clusters, dataclasses.replace(vn, lower="elsewhere")) as served:
 
         async def refused():
-            return served.nodes.troubles()
+            return served.nodes.refusals()
 
         [sentence] = await eventually(refused)
-        assert "stands for cluster vn-lower" in sentence
+        assert "represents cluster vn-lower" in sentence
     assert (await get(upper, vn.name)).labels == one.labels
 
 
-async def test_what_the_upper_cluster_refuses_is_told(clusters, upper, vn):
+async def test_a_node_that_the_upper_cluster_refuses_is_reported(clusters, upper, vn):
     async with serving(*clusters, dataclasses.replace(vn, labels={"team": "not a value"})) as served:
 
         async def refused():
-            return served.nodes.troubles()
+            return served.nodes.refusals()
 
         [sentence] = await eventually(refused)
     assert "not a value" in sentence
@@ -135,16 +139,16 @@ async def test_what_the_upper_cluster_refuses_is_told(clusters, upper, vn):
 
 async def test_removing_a_node_takes_its_lease_with_it(clusters, upper, vn):
     async with serving(*clusters, vn) as served:
-        await told(upper, vn.name, **PLAIN)
+        await node_offers(upper, vn.name, **PLAIN)
         await served.nodes.remove(vn.name)
         assert await get(upper, vn.name) is None
         with pytest.raises(errors.NotFound):
             await upper.get(LEASES, vn.name, namespace="kube-node-lease")
 
 
-async def test_what_users_and_controllers_put_on_it_stays_and_what_is_ours_is_put_right(clusters, upper, vn):
+async def test_fields_of_users_and_controllers_stay_and_managed_fields_are_restored(clusters, upper, vn):
     async with serving(*clusters, vn):
-        await told(upper, vn.name, **PLAIN)
+        await node_offers(upper, vn.name, **PLAIN)
         spec = {"unschedulable": True, "taints": [{"key": "mine", "effect": "NoSchedule"}]}
         await upper.patch(
             NODES, vn.name, {"metadata": {"labels": {"team": "blue", "kubernetes.io/role": "x"}}, "spec": spec}
@@ -169,7 +173,7 @@ async def test_what_users_and_controllers_put_on_it_stays_and_what_is_ours_is_pu
 
 async def test_new_settings_reach_a_node_that_is_there(clusters, upper, vn):
     async with serving(*clusters, dataclasses.replace(vn, labels={"a": "1", "b": "1"})):
-        await told(upper, vn.name, **PLAIN)
+        await node_offers(upper, vn.name, **PLAIN)
     changed = dataclasses.replace(vn, labels={"a": "2"}, taint=None, internal_ip="127.0.0.2", external_ip="127.0.0.3")
     async with serving(*clusters, dataclasses.replace(changed, port=10350)):
 
@@ -191,7 +195,7 @@ async def test_new_settings_reach_a_node_that_is_there(clusters, upper, vn):
 
 async def test_an_idle_node_costs_its_lease_and_a_report_now_and_then(clusters, upper, vn):
     async with serving(*clusters, vn):
-        await told(upper, vn.name, **PLAIN)
+        await node_offers(upper, vn.name, **PLAIN)
         await eventually(lambda: has_lease(upper, vn.name))
         audit = Audit(clusters[0])
 
@@ -214,12 +218,12 @@ async def has_lease(client, name):
 async def test_many_nodes_share_one_process_without_a_task_for_each(clusters, upper):
     many = [NodeSettings(f"many-{number}", "vn-lower") for number in range(60)]
     async with serving(*clusters) as served:
-        await eventually(lambda: known(served.lower))
+        await eventually(lambda: known(served.lower_cluster))
         before = len(asyncio.all_tasks())
         for one in many:
-            served.nodes.add(one, served.lower)
+            served.nodes.add(one, served.lower_cluster)
         for one in many:
-            await told(upper, one.name, within=60, **PLAIN)
+            await node_offers(upper, one.name, within=60, **PLAIN)
         assert len(asyncio.all_tasks()) <= before + 5
         for one in many:
             await served.nodes.remove(one.name)
@@ -228,4 +232,4 @@ async def test_many_nodes_share_one_process_without_a_task_for_each(clusters, up
 
 
 async def known(lower_cluster):
-    return lower_cluster.pods.knowledge.is_known and lower_cluster.nodes.knowledge.is_known
+    return lower_cluster.pods.freshness.is_known and lower_cluster.nodes.freshness.is_known

@@ -1,4 +1,4 @@
-"""The roles turned round: what a lower cluster makes for our claims appears above, by the same engine."""
+"""Reversed routes: volumes that a lower cluster provisions for synced claims appear above, by the same engine."""
 
 import contextlib
 
@@ -13,6 +13,7 @@ from hansa.model.mode import Mode, Rule
 CLAIMS, VOLUMES = resources.PERSISTENT_VOLUME_CLAIMS, resources.PERSISTENT_VOLUMES
 DOWN = Mode(
     name="claims",
+    creates_namespaces=True,
     rules={
         resources.PODS: Rule(
             resources.PODS,
@@ -72,7 +73,7 @@ async def test_the_volume_of_a_claim_appears_above_and_goes_with_the_claim(start
     name = f"volume-{home}"
     async with start_engine(mode=DOWN, lowers=["low1"]) as engine, contextlib.AsyncExitStack() as stack:
         upper_id = await engine.registry.clusters["up"].identify()
-        turned = Syncer(up(upper_id), engine.registry.turned(), **engine.injected())
+        turned = Syncer(up(upper_id), engine.registry.reversed_routes(), **engine.injected())
         engine.supervisor.start("turned", turned.run)
         stack.callback(turned.drain)
         await clients["low1"].create(VOLUMES, volume(name))
