@@ -2,13 +2,16 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import msgspec
 
+from hansa.kube import decoding
 from hansa.kube.client import Client
 from hansa.kube.errors import Unreachable
 from hansa.kube.resource import Resource
 
+T = TypeVar("T")
 # Aggregated discovery needs two requests (1.30, 1.26 as v2beta1); servers without it answer with a plain list.
 AGGREGATED = ",".join(
     f"application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList" for version in ("v2", "v2beta1")
@@ -116,7 +119,7 @@ async def discover(client: Client) -> Catalog:
         response = await client.request(
             "GET", path, doing="discover resources", accept=f"{AGGREGATED},application/json"
         )
-        answer = msgspec.json.decode(response.body, type=_Aggregated)
+        answer = _parsed(response.body, _Aggregated)
         if answer.kind != "APIGroupDiscoveryList":
             return await discover_plainly(client)
         offers += _aggregated(answer)
@@ -126,7 +129,7 @@ async def discover(client: Client) -> Catalog:
 async def discover_plainly(client: Client) -> Catalog:
     """The same for a server without aggregated discovery: one request per group and version."""
     response = await client.request("GET", "/apis", doing="discover resources")
-    groups = msgspec.json.decode(response.body, type=_PlainGroups).groups
+    groups = _parsed(response.body, _PlainGroups).groups
     versions = ["v1"]
     for group in groups:
         preferred = group.preferred_version
@@ -142,7 +145,7 @@ async def _plain(client: Client, group_version: str) -> list[Offer]:
         if not error.code:
             raise
         return []  # an aggregated API server that is down: only its own group is missing
-    resources = msgspec.json.decode(response.body, type=_PlainResources).resources
+    resources = _parsed(response.body, _PlainResources).resources
     group, _, version = group_version.rpartition("/")
     return [
         Offer(
@@ -174,3 +177,10 @@ def _aggregated(answer: _Aggregated) -> list[Offer]:
         for version in group.versions
         for found in version.resources
     ]
+
+
+def _parsed(body: bytes, into: type[T]) -> T:
+    try:
+        return decoding.parse(body, into)
+    except msgspec.DecodeError as error:
+        raise Unreachable(f"cannot discover resources: the answer cannot be decoded ({error})") from None

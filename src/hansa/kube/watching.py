@@ -32,8 +32,6 @@ from hansa.kube.resource import Resource
 from hansa.runtime.backoff import Backoff
 from hansa.runtime.clock import Clock, SystemClock
 
-INITIAL_EVENTS_END = "k8s.io/initial-events-end"  # the annotation of the bookmark that ends a streamed list
-
 
 class Restarted(msgspec.Struct, frozen=True, gc=False):
     """A full list follows."""

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from hansa.kube import errors, watching
+from hansa.kube import discovery, errors, watching
 from hansa.kube.client import Client
 from hansa.kube.credentials import Access, Credentials
 from hansa.kube.credentials.login import Login
@@ -223,6 +223,13 @@ async def test_an_answer_that_cannot_be_decoded_is_an_error(body: bytes) -> None
     async with against(answering(answer(body, b"422 Unprocessable Entity"))) as client:
         with pytest.raises(errors.Invalid):
             await client.get(CONFIG_MAPS, "b", namespace="a")
+
+
+@pytest.mark.parametrize("body", [b"[" * DEEP, b'{"items":' + b"[" * DEEP, b"<html>", b'{"items":{}}'])
+async def test_a_discovery_that_cannot_be_decoded_is_an_error(body: bytes) -> None:
+    async with against(answering(answer(body))) as client:
+        with pytest.raises(errors.Unreachable, match="cannot discover resources: the answer cannot be decoded"):
+            await discovery.discover(client)
 
 
 def config_map(size: int = 10) -> dict[str, Any]:
