@@ -1,3 +1,3 @@
-"""Hansa joins Kubernetes clusters into a league."""
+"""Hansa syncs workloads between Kubernetes clusters."""
 
 __version__ = "0.1.0"

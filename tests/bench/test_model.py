@@ -14,7 +14,7 @@ from hansa.model import decision, pair
 from hansa.model.mode import Mode
 from hansa.model.pair import Grade, Key, Link, Pair
 from hansa.modes import tensile
-from hansa.modes.tensile_settings import CredentialSource, Lower, TensileSettings, link
+from hansa.modes.tensile_settings import CredentialSource, LowerSettings, TensileSettings, link
 from hansa.nodes.settings import NodeSettings
 
 MICROSECONDS = 1_000_000
@@ -128,7 +128,7 @@ def cost(work: Callable[[], object]) -> float:
 
 @pytest.fixture
 def mode() -> Mode:
-    return tensile.mode(TensileSettings(CredentialSource(), (Lower(CredentialSource(), NODE, link(NODE)),)))
+    return tensile.mode(TensileSettings(CredentialSource(), (LowerSettings(CredentialSource(), NODE, link(NODE)),)))
 
 
 def test_what_a_decision_costs(mode: Mode) -> None:

@@ -18,24 +18,24 @@ from hansa.model.pair import Grade, Key, Link, Unknown
 from worlds import HOME, LATER, NODE, UPPER_ID, Server, World, status_up
 
 LOWERS = ("a", "b", "c")
-WIDGETS, CLAIMS, ACCOUNTS, ROOMS, GUESTS, ROBOTS, ENVOYS = (
+WIDGETS, CLAIMS, ACCOUNTS, NAMESPACES, REFUSABLE, BOUND, UNIQUELY_NAMED = (
     Resource("test", "v1", plural)
-    for plural in ("widgets", "claims", "accounts", "rooms", "guests", "robots", "envoys")
+    for plural in ("widgets", "claims", "accounts", "namespaces", "refusables", "bounds", "uniques")
 )
 KINDS: Mapping[Resource, Lifecycle] = {
     resources.PODS: lifecycle.POD,
     WIDGETS: lifecycle.COPY,
     CLAIMS: lifecycle.DATA,
     ACCOUNTS: lifecycle.SHARED_COPY,
-    ROOMS: lifecycle.NAMESPACE,
-    GUESTS: lifecycle.COPY,  # some of them are not allowed
-    ROBOTS: lifecycle.POD,  # their lower ones have a node that their upper ones are bound to
-    ENVOYS: replace(lifecycle.POD, finalizer="hansa.dev/test"),  # their lower names depend on the upper uid
+    NAMESPACES: lifecycle.NAMESPACE,
+    REFUSABLE: lifecycle.COPY,  # some of them are refused
+    BOUND: lifecycle.POD,  # the upper ones are bound to the nodes of the lower ones
+    UNIQUELY_NAMED: replace(lifecycle.POD, finalizer="hansa.dev/test"),  # lower names contain the upper uid
 }
 
 
-def objection(upper: Object, _link: Link) -> str:
-    return "it may not travel" if upper.labels.get("x") == "2" else ""
+def refusal(upper: Object, _link: Link) -> str:
+    return "label x=2 is not allowed" if upper.labels.get("x") == "2" else ""
 
 
 def without_node(upper: Object, _link: Link) -> Object:
@@ -52,18 +52,18 @@ RULES = {
     resource: Rule(resource, down_patches=patches_of("spec"), up_patches=status_up, lifecycle=life)
     for resource, life in KINDS.items()
 }
-RULES[GUESTS] = replace(RULES[GUESTS], check=objection)
-RULES[ROBOTS] = replace(
-    RULES[ROBOTS],
+RULES[REFUSABLE] = replace(RULES[REFUSABLE], check=refusal)
+RULES[BOUND] = replace(
+    RULES[BOUND],
     down=(without_node,),
     down_patches=image_follows,
-    bound_node=lambda robot: NODE if "startTime" in robot.status else "",
+    bound_node=lambda lower: NODE if "startTime" in lower.status else "",
 )
 RULES[resources.NODES] = Rule(resources.NODES)
 
 
 def lower_name(key: Key, uid: str, _link: Link) -> NamespacedName:
-    return NamespacedName(key.namespace, f"{key.name}-{uid}" if key.resource == ENVOYS else key.name)
+    return NamespacedName(key.namespace, f"{key.name}-{uid}" if key.resource == UNIQUELY_NAMED else key.name)
 
 
 MODE = Mode(name="test", rules=RULES, lower_name=lower_name)
@@ -74,7 +74,7 @@ NAME = {"namespace": "shop", "name": "web-0"}
 
 
 def chosen_once(intents: Mapping[str, Grade]) -> dict[str, Grade]:
-    """At most one choice: what lives once is chosen once."""
+    """At most one choice, for objects that run once."""
     chosen = [cluster for cluster, grade in sorted(intents.items()) if grade is Grade.CHOSEN]
     return {cluster: grade for cluster, grade in intents.items() if cluster not in chosen[1:]}
 
@@ -97,8 +97,8 @@ def statuses(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @st.composite
-def leavings(draw: st.DrawFn) -> dict[str, Any]:
-    """The metadata of something that leaves, or nothing."""
+def deletions(draw: st.DrawFn) -> dict[str, Any]:
+    """The metadata of an object that is being deleted, or none."""
     if not draw(st.booleans()):
         return {}
     grace = draw(st.sampled_from((0, 5, 30)))
@@ -109,7 +109,7 @@ def leavings(draw: st.DrawFn) -> dict[str, Any]:
 
 @st.composite
 def lowers(draw: st.DrawFn, upper_uid: str, manifest: dict[str, Any]) -> dict[str, Any] | None:
-    """What may be found below: nothing, a copy of this or of a former life, what is foreign in several ways."""
+    """A lower object: none, a copy of this or of a former upper object, or one of the kinds of foreign objects."""
     whose = draw(st.sampled_from(("absent", "ours", "drifted", "former", "foreign", "other upper", "other name")))
     if whose == "absent":
         return None
@@ -122,7 +122,7 @@ def lowers(draw: st.DrawFn, upper_uid: str, manifest: dict[str, Any]) -> dict[st
         uid = "former" if whose == "former" else upper_uid
         labels[keys.UPPER] = "another-id" if whose == "other upper" else UPPER_ID
         annotations |= {keys.UPPER_UID: uid, keys.UPPER_NAME: name, keys.CARRIED: carried}
-    metadata = {**NAME, "labels": labels, "annotations": annotations} | draw(leavings())
+    metadata = {**NAME, "labels": labels, "annotations": annotations} | draw(deletions())
     return content | {"metadata": metadata, "status": draw(statuses())}
 
 
@@ -132,8 +132,8 @@ def named(manifest: dict[str, Any], world: World, uid: str) -> dict[str, Any]:
     return manifest | {"metadata": manifest["metadata"] | {"name": name}}
 
 
-def place(server: Server, manifest: dict[str, Any], uid: str) -> None:
-    """Put an object as it is, without the ways of a server."""
+def store(server: Server, manifest: dict[str, Any], uid: str) -> None:
+    """Store an object with this uid, without admission."""
     server.create(manifest)
     [obj] = server.objects.values()
     obj["metadata"]["uid"] = uid
@@ -149,12 +149,12 @@ def worlds(draw: st.DrawFn) -> World:
         status = draw(statuses())
         has_run = {keys.LOWER_UID: "a-0"} if draw(st.booleans()) else {}
         annotations = manifest["metadata"]["annotations"] | has_run
-        metadata = manifest["metadata"] | {"annotations": annotations} | draw(leavings())
-        place(world.home, manifest | {"metadata": metadata, "status": status}, "this-life")
+        metadata = manifest["metadata"] | {"annotations": annotations} | draw(deletions())
+        store(world.home, manifest | {"metadata": metadata, "status": status}, "current")
     for cluster in LOWERS:
-        if lower := draw(lowers("this-life", manifest)):
-            uid = lower["metadata"]["annotations"].get(keys.UPPER_UID, "this-life")
-            place(world.servers[cluster], named(lower, world, uid), f"{cluster}-0")
+        if lower := draw(lowers("current", manifest)):
+            uid = lower["metadata"]["annotations"].get(keys.UPPER_UID, "current")
+            store(world.servers[cluster], named(lower, world, uid), f"{cluster}-0")
     return world
 
 
@@ -185,7 +185,7 @@ def check_end(world: World) -> None:
         assert not is_held or copies or not upper.is_deleting, "the finalizer stays"
     for cluster, copied in copies.items():
         assert upper is not None, f"an orphan stays in {cluster}"
-        assert copied.annotations[keys.UPPER_UID] == upper.uid, f"a former life stays in {cluster}"
+        assert copied.annotations[keys.UPPER_UID] == upper.uid, f"a copy of a former object stays in {cluster}"
         assert cluster in places or (life.outlives_users and not upper.is_deleting), (
             f"a copy stays in {cluster} unwanted"
         )
@@ -195,7 +195,7 @@ def check_end(world: World) -> None:
         assert desired.labels.items() <= copied.labels.items()
         assert desired.annotations.items() <= copied.annotations.items()
     if life.runs_once and Grade.CHOSEN in places.values():
-        assert len(copies) <= 1, "two lives of one object after a choice"
+        assert len(copies) <= 1, "two copies of one object after a choice"
     if upper is None:
         return
     is_over = life.is_finished(upper)
@@ -203,12 +203,12 @@ def check_end(world: World) -> None:
     assert not missing or is_over, f"no copy in {missing}"
     if life.completes_deletion and upper.is_deleting and world.intents:
         assert upper.metadata.finalizers, "it was not released"
-        assert is_over, "those who hold it do not learn that it has ended"
+        assert is_over, "the holders of its finalizers see no final phase"
     speaking = sorted(c for c in copies if places.get(c) is Grade.CHOSEN)
     if speaking and is_bound(world, copies[speaking[0]]) and not placement.node_of(upper):
         assert not world.nodes, "it was not bound"
     elif speaking:
-        assert upper.status == copies[speaking[0]].status, "its status did not come back"
+        assert upper.status == copies[speaking[0]].status, "its status was not synced up"
 
 
 def shape(world: World) -> dict[str, Any]:
@@ -232,7 +232,7 @@ def clone(world: World) -> World:
     other.nodes = world.nodes
     for name, server in world.servers.items():
         for obj in server.objects.values():
-            place(other.servers[name], obj, obj["metadata"]["uid"])
+            store(other.servers[name], obj, obj["metadata"]["uid"])
     return other
 
 
@@ -331,7 +331,7 @@ def it_is_placed_elsewhere(world: World, draw: st.DataObject) -> None:
     world.intents = draw.draw(intents_of(world.key.resource))
 
 
-def lower_goes_on(world: World, draw: st.DataObject) -> None:
+def lower_status_changes(world: World, draw: st.DataObject) -> None:
     """A lower object has a new status; a finished one stays finished."""
     cluster = draw.draw(st.sampled_from(LOWERS))
     lower = world.lower(cluster)
@@ -339,7 +339,7 @@ def lower_goes_on(world: World, draw: st.DataObject) -> None:
         world.servers[cluster].patch(lower, {"status": draw.draw(statuses())}, "status")
 
 
-def lower_is_taken_away(world: World, draw: st.DataObject) -> None:
+def lower_is_deleted(world: World, draw: st.DataObject) -> None:
     cluster = draw.draw(st.sampled_from(LOWERS))
     if lower := world.lower(cluster):
         world.servers[cluster].delete(lower, draw.draw(st.sampled_from((None, 0))))
@@ -363,15 +363,15 @@ def time_passes(world: World, draw: st.DataObject) -> None:
         world.servers[cluster].pass_time()
 
 
-def a_cluster_hides(world: World, draw: st.DataObject) -> None:
+def a_cluster_is_unreachable(world: World, draw: st.DataObject) -> None:
     world.hidden.add(draw.draw(st.sampled_from((HOME, *LOWERS))))
 
 
-def the_node_comes_or_goes(world: World, draw: st.DataObject) -> None:
+def the_node_is_created_or_deleted(world: World, draw: st.DataObject) -> None:
     world.nodes ^= {NODE}
 
 
-def all_can_be_seen(world: World, draw: st.DataObject) -> None:
+def all_clusters_are_reachable(world: World, draw: st.DataObject) -> None:
     world.hidden.clear()
 
 
@@ -387,14 +387,14 @@ HISTORY: tuple[Callable[[World, st.DataObject], None], ...] = (
     user_edits,
     user_deletes,
     it_is_placed_elsewhere,
-    lower_goes_on,
-    lower_is_taken_away,
+    lower_status_changes,
+    lower_is_deleted,
     foreign_object_takes_the_name,
     foreign_object_leaves,
     time_passes,
-    a_cluster_hides,
-    the_node_comes_or_goes,
-    all_can_be_seen,
+    a_cluster_is_unreachable,
+    the_node_is_created_or_deleted,
+    all_clusters_are_reachable,
     hansa_works,
     hansa_works,
     hansa_works,
@@ -416,12 +416,14 @@ def check_write(world: World, action: plan.Write) -> None:
     assert upper is not None
     assert there is None
     assert not upper.is_deleting
-    assert not life.is_finished(upper), "what is finished runs again"
-    assert not MODE.rules[world.key.resource].refusal(upper, world.links[action.cluster]), "it may not travel"
+    assert not life.is_finished(upper), "a finished object runs again"
+    assert not MODE.rules[world.key.resource].refusal(upper, world.links[action.cluster]), (
+        "a refused object was created"
+    )
     if life.runs_once and Grade.CHOSEN in wanted(world).values():
-        lives = [o for o in world.copies().values() if o.annotations[keys.UPPER_UID] == upper.uid]
-        assert not lives, "a second life beside the first"
-        assert not life.has_run(upper), "a second life after the first"
+        current = [o for o in world.copies().values() if o.annotations[keys.UPPER_UID] == upper.uid]
+        assert not current, "a second copy beside the first"
+        assert not life.has_run(upper), "a second copy after the first has run"
 
 
 @settings(max_examples=300)

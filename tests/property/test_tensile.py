@@ -13,12 +13,12 @@ from hansa.kube.resource import Resource
 from hansa.model import stamp
 from hansa.model.pair import Grade, Key
 from hansa.modes import tensile
-from hansa.modes.tensile_settings import CredentialSource, Lower, TensileSettings, link
+from hansa.modes.tensile_settings import CredentialSource, LowerSettings, TensileSettings, link
 from hansa.nodes.settings import NodeSettings
 from worlds import HOME, World
 
 NODE = NodeSettings("vn1", "a")
-MODE = tensile.mode(TensileSettings(CredentialSource(), (Lower(CredentialSource(), NODE, link(NODE)),)))
+MODE = tensile.mode(TensileSettings(CredentialSource(), (LowerSettings(CredentialSource(), NODE, link(NODE)),)))
 NAME = {"namespace": "shop", "name": "web-0"}
 WORDS = st.sampled_from(("one", "two", "kube-root-ca.crt", "vn1", ""))
 Strategy = st.SearchStrategy[Any]
@@ -123,7 +123,7 @@ def a_world(resource: Resource) -> World:
 @pytest.mark.parametrize("resource", sorted(KINDS, key=str), ids=str)
 @settings(max_examples=60)
 @given(st.data())
-def test_copies_come_to_rest_follow_and_go(resource: Resource, data: st.DataObject) -> None:
+def test_copies_converge_are_updated_and_are_deleted(resource: Resource, data: st.DataObject) -> None:
     world = a_world(resource)
     world.home.create(data.draw(manifests(resource)))
     world.settle(most=4)

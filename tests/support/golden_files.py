@@ -22,7 +22,7 @@ from hansa.model.pair import Key, Link
 from hansa.model.translation.common import ingress
 from hansa.model.translation.common.link_settings import LinkSettings
 from hansa.modes import tensile, tensile_settings, virtualcluster, virtualcluster_settings
-from hansa.modes.virtualcluster_settings import Tenant
+from hansa.modes.virtualcluster_settings import TenantSettings
 from hansa.nodes.settings import NodeSettings
 from surroundings import Surroundings
 
@@ -36,7 +36,7 @@ LINK_SETTINGS = LinkSettings(
 )
 LINK = Link(upper="home", upper_id="e4a1b7c2-52f0-4d0e-8f3f-d0f4f3c5a111", lower="r1", settings=LINK_SETTINGS)
 SOURCE = CredentialSource()
-LOWER = tensile_settings.Lower(SOURCE, NodeSettings("vn1", LINK.lower), LINK_SETTINGS)
+LOWER = tensile_settings.LowerSettings(SOURCE, NodeSettings("vn1", LINK.lower), LINK_SETTINGS)
 TENSILE = tensile.mode(tensile_settings.TensileSettings(SOURCE, (LOWER,)))
 UPWARDS = tensile.volumes(LINK.upper_id)
 KINDS = Mode(
@@ -51,7 +51,7 @@ TENANT = Link(
     upper="default-fd1b34-vc-sample-1",
     upper_id="7d2e9f10-9a51-4c55-8a77-0f6f7f0d2b01",
     lower="super",
-    settings=Tenant(
+    settings=TenantSettings(
         key="default-fd1b34-vc-sample-1",
         name="vc-sample-1",
         namespace="default",

@@ -66,7 +66,7 @@ class PoolLab:
         config = str(self.meta.cluster.kubeconfig)
         self.syncers[name] = await programs.start(
             "vc-syncer",
-            *("--meta-cluster-kubeconfig", config, "--nodes-linger", "5"),
+            *("--meta-cluster-kubeconfig", config, "--node-retention", "5"),
             *(flags or ("--pool", "--lost-after", "6")),
             log=self.log(name),
         )

@@ -14,7 +14,7 @@ from hansa.kube.resource import Resource
 from hansa.model.lookups import Lookups
 from hansa.model.mode import PatchPart
 from hansa.model.pair import Key, Link
-from hansa.modes.virtualcluster_settings import Tenant
+from hansa.modes.virtualcluster_settings import TenantSettings
 from surroundings import Surroundings
 
 
@@ -24,7 +24,7 @@ def _lookups(above: Iterable[Object] = (), below: Iterable[Object] = ()) -> Look
 
 
 MODE, LINK = golden_files.VIRTUALCLUSTER, replace(golden_files.TENANT, lookups=_lookups())
-SETTINGS = LINK.settings_as(Tenant)
+SETTINGS = LINK.settings_as(TenantSettings)
 KEY = SETTINGS.key
 API = {"clusterIP": "10.32.0.1", "ports": [{"name": "https", "port": 443}]}
 

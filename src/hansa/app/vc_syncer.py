@@ -16,7 +16,7 @@ from hansa.engine.syncer import Syncer
 from hansa.kube.client import Client
 from hansa.kube.credentials import Credentials
 from hansa.kube.credentials.source import CredentialSource
-from hansa.model.translation.tenant.tenant_settings import Tenant
+from hansa.model.translation.tenant.tenant_settings import TenantSettings
 from hansa.modes import virtualcluster, virtualcluster_route
 from hansa.modes.virtualcluster_settings import VirtualClusterSettings as ModeSettings
 from hansa.scheduling.pooling import pool_members
@@ -48,7 +48,7 @@ class SyncerSettings:
     super_cluster: CredentialSource | None
     meta: CredentialSource | None
     mode: ModeSettings
-    tenants: Tenant  # defaults of all tenants; each VirtualCluster adds its own
+    tenants: TenantSettings  # defaults of all tenants; each VirtualCluster adds its own
     name: str = "vc"
     lost_after: float = 60.0  # seconds that a super cluster of a pool may be unreachable before it is lost
     fence_grace: float = 30.0  # seconds more if an agent runs there, which deletes the pods first

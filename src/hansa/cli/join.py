@@ -55,7 +55,9 @@ def add_to(commands: Any) -> None:
         "--output", type=Path, metavar="FOLDER", help="folder to write the manifests to (default cluster_ID)"
     )
     parser.add_argument(
-        "--apply", action="store_true", help="apply the manifests to both clusters instead of writing them (default no)"
+        "--apply",
+        action="store_true",
+        help="apply the manifests to both clusters instead of writing them (default false)",
     )
     add_meta(parser)
     parser.add_argument(
@@ -66,12 +68,12 @@ def add_to(commands: Any) -> None:
     parser.add_argument(
         "--without-syncer",
         action="store_true",
-        help="leave out the Deployment of vc-syncer, for a pool served by one vc-syncer --pool (default no)",
+        help="leave out the Deployment of vc-syncer, for a pool served by one vc-syncer --pool (default false)",
     )
     parser.add_argument(
         "--agent",
         action="store_true",
-        help="add a Deployment of super-agent, which deletes tenants' pods if the cluster is cut off (default no)",
+        help="add a Deployment of super-agent, which deletes tenants' pods if the cluster is cut off (default false)",
     )
     log_flags.add_to(parser)
     parser.set_defaults(run=_run)
@@ -104,7 +106,7 @@ async def _run(arguments: argparse.Namespace) -> int:
 
 
 async def _apply(joining: Joining, arguments: argparse.Namespace) -> None:
-    async with client(await CredentialSource(arguments.meta_kubeconfig).find()) as meta:
+    async with client(await CredentialSource(arguments.meta_kubeconfig, flag="--meta-kubeconfig").find()) as meta:
         clusters = await pool_members.resource(meta)
         joined = await joining.prepare(clusters, meta, namespace=arguments.namespace, image=arguments.image)
         await joining.apply(joined, meta, has_syncer=not arguments.without_syncer, has_agent=arguments.agent)

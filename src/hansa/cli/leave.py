@@ -50,7 +50,7 @@ def add_to(commands: Any) -> None:
         help="how long to wait until it is drained (default %(default)g)",
     )
     parser.add_argument(
-        "--force", action="store_true", help="remove it although it is not drained or is unreachable (default no)"
+        "--force", action="store_true", help="remove it although it is not drained or is unreachable (default false)"
     )
     log_flags.add_to(parser)
     parser.set_defaults(run=_run)
@@ -58,7 +58,7 @@ def add_to(commands: Any) -> None:
 
 async def _run(arguments: argparse.Namespace) -> int:
     log_flags.apply(arguments)
-    async with join.client(await CredentialSource(arguments.meta_kubeconfig).find()) as meta:
+    async with join.client(await CredentialSource(arguments.meta_kubeconfig, flag="--meta-kubeconfig").find()) as meta:
         clusters = await pool_members.resource(meta, is_installed=False)
         found = await _found(meta, clusters, arguments)
         going = Leaving(found, clusters, meta, join.report)

@@ -59,7 +59,7 @@ def add_to(commands: Subparsers) -> None:
     logs = _add(subcommands, "logs", _logs, "print the log of a component")
     logs.add_argument("name", metavar="NAME", help="name of the cluster")
     logs.add_argument("component", metavar="COMPONENT", help="etcd, kube-apiserver, audit, kubelet-1, …")
-    logs.add_argument("-f", "--follow", action="store_true", help="keep printing new lines (default: stop at the end)")
+    logs.add_argument("-f", "--follow", action="store_true", help="keep printing new lines (default false)")
     nodes = _add(subcommands, "nodes", _nodes, "add or remove kwok nodes")
     nodes.add_argument("name", metavar="NAME", help="name of the cluster")
     nodes.add_argument("change", metavar="+N|-N", type=_change, help="number of kwok nodes to add or remove")
@@ -130,7 +130,7 @@ def _add_up(subcommands: Subparsers) -> None:
     nodes.add_argument(
         "--join-pods",
         action=argparse.BooleanOptionalAction,
-        help="let pods of real nodes reach those of other clusters that have this option (default no)",
+        help="let pods of real nodes reach those of other clusters that have this option (default false)",
     )
     nodes.add_argument(
         "--image",
@@ -140,16 +140,16 @@ def _add_up(subcommands: Subparsers) -> None:
     )
     plane = up.add_argument_group("control plane")
     plane.add_argument("--port", type=int, help="port of the API server on loopback (default: a free port)")
-    plane.add_argument("--scheduler", action=argparse.BooleanOptionalAction, help="run kube-scheduler (default yes)")
+    plane.add_argument("--scheduler", action=argparse.BooleanOptionalAction, help="run kube-scheduler (default true)")
     plane.add_argument(
         "--audit",
         action=argparse.BooleanOptionalAction,
-        help='write an audit log, printed by "logs NAME audit" (default no)',
+        help='write an audit log, printed by "logs NAME audit" (default false)',
     )
     plane.add_argument(
         "--lift-limits",
         action=argparse.BooleanOptionalAction,
-        help="raise client and server rate limits, for benchmarks (default no)",
+        help="raise client and server rate limits, for benchmarks (default false)",
     )
     plane.add_argument(
         "--flag",
@@ -164,7 +164,7 @@ def _add_up(subcommands: Subparsers) -> None:
     plane.add_argument(
         "--etcd-fast",
         action="store_true",
-        help="start etcd without fsync, for tests; no effect if etcd runs already (default no)",
+        help="start etcd without fsync, for tests; no effect if etcd runs already (default false)",
     )
 
 

@@ -44,7 +44,7 @@ def execute(program: str, arguments: argparse.Namespace) -> int:
 
 
 def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="hansa", description="Joins Kubernetes clusters into a league.")
+    parser = argparse.ArgumentParser(prog="hansa", description="Syncs workloads between Kubernetes clusters.")
     parser.add_argument("--version", action="version", version=f"hansa {hansa.__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     parser.set_defaults(loop_factory=None)

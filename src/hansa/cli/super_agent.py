@@ -6,7 +6,7 @@ from typing import Any
 
 from hansa.app import program, super_agent
 from hansa.app.super_agent import SuperAgentSettings
-from hansa.cli import log_flags
+from hansa.cli import component_flags, log_flags
 from hansa.kube.credentials.source import CredentialSource
 
 EXAMPLES = """\
@@ -36,12 +36,7 @@ def add_to(commands: Any) -> None:
         metavar="FILE",
         help="kubeconfig of the super cluster (default: as kubectl, or the pod's service account)",
     )
-    parser.add_argument(
-        "--metrics-addr",
-        default="",
-        metavar="HOST:PORT",
-        help="address to serve /metrics, /healthz and /readyz on (default: not served)",
-    )
+    component_flags.add_metrics(parser)
     log_flags.add_to(parser)
     parser.set_defaults(run=_run, loop_factory=program.new_loop)
 

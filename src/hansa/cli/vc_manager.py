@@ -9,7 +9,7 @@ from typing import Any
 
 from hansa.app import program, vc_manager
 from hansa.app.vc_manager import ManagerSettings
-from hansa.cli import log_flags
+from hansa.cli import component_flags, log_flags
 from hansa.kube.credentials.source import CredentialSource
 from hansa.runtime.errors import HansaError
 from hansa.tenancy import api
@@ -63,7 +63,7 @@ def add_to(commands: Any) -> None:
         "--install",
         action=argparse.BooleanOptionalAction,
         default=True,
-        help="install CustomResourceDefinitions and sample ClusterVersions (default yes)",
+        help="install CustomResourceDefinitions and sample ClusterVersions (default true)",
     )
     parser.add_argument(
         "--num-reconciles",
@@ -94,23 +94,8 @@ def add_to(commands: Any) -> None:
         help="prefix length of the subnets of --service-range (default %(default)s)",
     )
     _add_process(parser.add_argument_group("control planes as processes"))
-    parser.add_argument(
-        "--metrics-addr",
-        default="",
-        metavar="HOST:PORT",
-        help="address to serve /metrics, /healthz and /readyz on (default: not served)",
-    )
-    parser.add_argument(
-        "--leader-elect",
-        action="store_true",
-        help="use leader election, so that one of several processes is active (default no)",
-    )
-    parser.add_argument(
-        "--leader-elect-namespace",
-        default="kube-system",
-        metavar="NAMESPACE",
-        help="namespace of the leader election's Lease (default %(default)s)",
-    )
+    component_flags.add_metrics(parser)
+    component_flags.add_leader_election(parser)
     log_flags.add_to(parser)
     parser.set_defaults(run=_run, loop_factory=program.new_loop)
 
@@ -132,7 +117,7 @@ def _add_process(group: Any) -> None:
         default="own",
         help="an etcd for each new tenant, or one for all new tenants (default %(default)s)",
     )
-    group.add_argument("--etcd-fast", action="store_true", help="start etcd without fsync, for tests (default no)")
+    group.add_argument("--etcd-fast", action="store_true", help="start etcd without fsync, for tests (default false)")
     group.add_argument(
         "--tenant-nice",
         type=_nice,
@@ -174,7 +159,7 @@ def read(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Manag
         deadline=arguments.provisioner_timeout,
         is_installed=arguments.install,
         metrics_address=arguments.metrics_addr,
-        election_namespace=arguments.leader_elect_namespace if arguments.leader_elect else "",
+        election_namespace=component_flags.election_namespace(arguments),
     )
 
 

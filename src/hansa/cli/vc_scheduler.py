@@ -6,7 +6,7 @@ from typing import Any
 
 from hansa.app import program, vc_scheduler
 from hansa.app.vc_scheduler import SchedulerSettings
-from hansa.cli import log_flags
+from hansa.cli import component_flags, log_flags
 from hansa.kube.credentials.source import CredentialSource
 from hansa.scheduling.pooling import annotations
 from hansa.scheduling.slicing import policies, pool, slices
@@ -59,10 +59,12 @@ def add_to(commands: Any) -> None:
     parser.add_argument(
         "--all-or-nothing",
         action="store_true",
-        help="place a namespace only if all of its slices fit (default: place the slices that fit)",
+        help="place a namespace only if all of its slices fit, instead of those that fit (default false)",
     )
     parser.add_argument(
-        "--evict", action="store_true", help="when a quota shrinks, remove slices with running pods, too (default no)"
+        "--evict",
+        action="store_true",
+        help="when a quota shrinks, remove slices with running pods, too (default false)",
     )
     parser.add_argument(
         "--lost-after",
@@ -79,25 +81,13 @@ def add_to(commands: Any) -> None:
         help="added to --lost-after if super-agent runs there, which deletes the pods first (default %(default)g)",
     )
     parser.add_argument(
-        "--no-install", action="store_true", help="do not install CustomResourceDefinitions (default no)"
+        "--no-install", action="store_true", help="do not install CustomResourceDefinitions (default false)"
     )
-    parser.add_argument(
-        "--metrics-addr",
-        default="",
-        metavar="HOST:PORT",
-        help="address to serve /metrics, /healthz and /readyz on (default: not served)",
-    )
-    parser.add_argument(
-        "--leader-elect",
-        action="store_true",
-        help="use leader election, so that one of several processes is active (default no)",
-    )
-    parser.add_argument(
-        "--leader-elect-namespace",
+    component_flags.add_metrics(parser)
+    component_flags.add_leader_election(
+        parser,
         "--leader-elect-resource-namespace",
-        default="kube-system",
-        metavar="NAMESPACE",
-        help="namespace of the Leases of leader election and of reachability reports (default %(default)s)",
+        leases="the Leases of leader election and of reachability reports",
     )
     unused = parser.add_argument_group(
         "compatibility", "Other flags of VirtualCluster's scheduler are accepted and have no effect."
@@ -129,6 +119,6 @@ def read(arguments: argparse.Namespace) -> SchedulerSettings:
         fence_grace=arguments.fence_grace,
         is_installed=not arguments.no_install,
         metrics_address=arguments.metrics_addr,
-        election_namespace=arguments.leader_elect_namespace if arguments.leader_elect else "",
+        election_namespace=component_flags.election_namespace(arguments),
         report_namespace=arguments.leader_elect_namespace,
     )

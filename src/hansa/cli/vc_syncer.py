@@ -6,12 +6,12 @@ from typing import Any
 
 from hansa.app import program, vc_syncer
 from hansa.app.vc_syncer import SyncerSettings
-from hansa.cli import log_flags
+from hansa.cli import component_flags, log_flags
 from hansa.kube.credentials.source import CredentialSource
 from hansa.model.translation.tenant.nodes import VirtualNodeSettings
-from hansa.model.translation.tenant.tenant_settings import Allowance, Tenant
+from hansa.model.translation.tenant.tenant_settings import Allowance, TenantSettings
 from hansa.modes import virtualcluster_settings
-from hansa.modes.virtualcluster_settings import InvalidSettings, Pool
+from hansa.modes.virtualcluster_settings import InvalidSettings, PoolSettings
 from hansa.modes.virtualcluster_settings import VirtualClusterSettings as ModeSettings
 
 EXAMPLES = """\
@@ -21,6 +21,7 @@ examples:
   hansa vc-syncer --meta-cluster-kubeconfig meta.kubeconfig --pool
 """
 POOLING = "SuperClusterPooling"
+META_FLAG, SUPER_FLAG = "--meta-cluster-kubeconfig", "--super-master-kubeconfig"
 # Flags of upstream for behaviour that is fixed here, or that belongs to another program.
 UNUSED = (
     *("--super-master-timeout", "--disable-service-account-token", "--disable-service-links"),
@@ -45,18 +46,18 @@ def add_to(commands: Any) -> None:
         "One kubeconfig is used for both clusters, and without any that of kubectl or the pod's service account.",
     )
     clusters.add_argument(
-        "--meta-cluster-kubeconfig",
+        META_FLAG,
         type=Path,
         metavar="FILE",
         help="kubeconfig of the meta cluster, which has the VirtualClusters",
     )
     clusters.add_argument(
-        "--super-master-kubeconfig", type=Path, metavar="FILE", help="kubeconfig of the super cluster, which runs pods"
+        SUPER_FLAG, type=Path, metavar="FILE", help="kubeconfig of the super cluster, which runs pods"
     )
     clusters.add_argument(
         "--deployment-on-meta",
         nargs="?",
-        type=_flag,
+        type=component_flags.true_or_false,
         const=True,
         default=False,
         metavar="true|false",
@@ -71,27 +72,11 @@ def add_to(commands: Any) -> None:
         help="prefix of the name of the leader election's Lease (default %(default)s)",
     )
     _add_policies(parser.add_argument_group("all tenants"))
-    parser.add_argument(
-        "--metrics-addr",
-        default="",
-        metavar="HOST:PORT",
-        help="address to serve /metrics, /healthz and /readyz on (default: not served)",
-    )
-    parser.add_argument(
-        "--leader-elect",
-        nargs="?",
-        type=_flag,
-        const=True,
-        default=False,
-        metavar="true|false",
-        help="use leader election, so that one of several processes is active (default false)",
-    )
-    parser.add_argument(
-        "--leader-elect-namespace",
+    component_flags.add_metrics(parser)
+    component_flags.add_leader_election(
+        parser,
         "--leader-elect-resource-namespace",
-        default="kube-system",
-        metavar="NAMESPACE",
-        help="namespace of the Leases of leader election and of reachability reports (default %(default)s)",
+        leases="the Leases of leader election and of reachability reports",
     )
     unused = parser.add_argument_group(
         "compatibility", "Other flags of VirtualCluster's syncer are accepted and have no effect."
@@ -106,7 +91,7 @@ def _add_pool(group: Any) -> None:
     group.add_argument(
         "--pool",
         action="store_true",
-        help="sync to all super clusters that joined the meta cluster (default: to --super-master-kubeconfig)",
+        help="sync to all super clusters that joined the meta cluster, instead of to one (default false)",
     )
     group.add_argument(
         "--feature-gates",
@@ -117,7 +102,7 @@ def _add_pool(group: Any) -> None:
     group.add_argument(
         "--networks-joined",
         action="store_true",
-        help="pod IPs of all super clusters are routable between them (default no)",
+        help="pod IPs of all super clusters are routable between them (default false)",
     )
     group.add_argument(
         "--lost-after",
@@ -134,7 +119,7 @@ def _add_pool(group: Any) -> None:
         help="added to --lost-after if super-agent runs there, which deletes the pods first (default %(default)g)",
     )
     group.add_argument(
-        "--no-install", action="store_true", help="do not install CustomResourceDefinitions (default no)"
+        "--no-install", action="store_true", help="do not install CustomResourceDefinitions (default false)"
     )
 
 
@@ -153,7 +138,7 @@ def _add_policies(group: Any) -> None:
     )
     group.add_argument(
         "--default-opaque-meta-domains",
-        default=",".join(Tenant("").opaque_domains),
+        default=",".join(TenantSettings("").opaque_domains),
         metavar="DOMAINS",
         help="comma-separated suffixes: annotations whose domain has one are not synced (default %(default)s)",
     )
@@ -177,11 +162,13 @@ def _add_policies(group: Any) -> None:
         help="comma-separated taints of super cluster nodes to show on virtual nodes (default none)",
     )
     group.add_argument(
+        "--node-retention",
         "--nodes-linger",
         type=float,
         default=120.0,
         metavar="SECONDS",
-        help="how long a virtual node stays after the tenant's last pod on it (default %(default)g)",
+        help="how long a virtual node stays after the tenant's last pod on it; --nodes-linger is an alias of"
+        " --node-retention (default %(default)g)",
     )
     group.add_argument(
         "--vn-agent-port",
@@ -214,7 +201,7 @@ def read(arguments: argparse.Namespace) -> SyncerSettings:
         port=arguments.vn_agent_port,
     )
     kinds = virtualcluster_settings.extra(_names(arguments.extra_syncing_resources))  # noqa: S610 - not Django's
-    tenants = Tenant(
+    tenants = TenantSettings(
         "",
         opaque_domains=tuple(_names(arguments.default_opaque_meta_domains)),
         allowed=virtualcluster_settings.allowances(_names(arguments.allow)),
@@ -222,35 +209,30 @@ def read(arguments: argparse.Namespace) -> SyncerSettings:
         schedulers=frozenset(_names(arguments.schedulers)),
     )
     is_separate = bool(meta and below and meta.absolute() != below.absolute()) or arguments.deployment_on_meta
+    only = CredentialSource(below or meta, flag=META_FLAG if meta and not below else SUPER_FLAG)
     return SyncerSettings(
-        super_cluster=None if arguments.pool else CredentialSource(below or meta),
-        meta=CredentialSource(meta) if is_separate or arguments.pool else None,
-        mode=ModeSettings(extra=kinds, nodes=nodes, node_retention=arguments.nodes_linger, pool=_pool(arguments)),
+        super_cluster=None if arguments.pool else only,
+        meta=CredentialSource(meta, flag=META_FLAG) if is_separate or arguments.pool else None,
+        mode=ModeSettings(extra=kinds, nodes=nodes, node_retention=arguments.node_retention, pool=_pool(arguments)),
         lost_after=arguments.lost_after,
         fence_grace=arguments.fence_grace,
         is_installed=not arguments.no_install,
         tenants=tenants,
         name=arguments.syncer_name,
         metrics_address=arguments.metrics_addr,
-        election_namespace=arguments.leader_elect_namespace if arguments.leader_elect else "",
+        election_namespace=component_flags.election_namespace(arguments),
         report_namespace=arguments.leader_elect_namespace,
     )
 
 
-def _pool(arguments: argparse.Namespace) -> Pool | None:
+def _pool(arguments: argparse.Namespace) -> PoolSettings | None:
     is_one_of_many = f"{POOLING}=true" in _names(arguments.feature_gates)
     if arguments.pool and (is_one_of_many or arguments.super_master_kubeconfig):
         raise InvalidSettings(
             f"use --pool for all super clusters, or --super-master-kubeconfig and {POOLING}=true for one, but not both"
         )
-    return Pool(are_networks_joined=arguments.networks_joined) if is_one_of_many or arguments.pool else None
+    return PoolSettings(are_networks_joined=arguments.networks_joined) if is_one_of_many or arguments.pool else None
 
 
 def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
-
-
-def _flag(text: str) -> bool:
-    if text not in ("true", "false"):
-        raise argparse.ArgumentTypeError(f'"{text}" is not true or false')
-    return text == "true"

@@ -7,10 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from hansa.app import program, virtual_node
-from hansa.cli import log_flags
+from hansa.cli import component_flags, log_flags
 from hansa.kube.credentials.source import CredentialSource
 from hansa.modes import tensile_file, tensile_settings
-from hansa.modes.tensile_settings import IGNORED_LABELS, PROVIDER, Controllers, InvalidSettings, Lower, TensileSettings
+from hansa.modes.tensile_settings import (
+    IGNORED_LABELS,
+    PROVIDER,
+    Controllers,
+    InvalidSettings,
+    LowerSettings,
+    TensileSettings,
+)
 
 DEFAULT_NODE = "virtual-kubelet"
 ONE_LOWER = (  # flags that cannot be used with --config, whose file has the same fields
@@ -40,23 +47,8 @@ def add_to(commands: Any) -> None:
         "--config", type=Path, metavar="FILE", help="YAML file that describes one or more lower clusters (default none)"
     )
     _add_one_lower(parser.add_argument_group("one lower cluster, without --config"))
-    parser.add_argument(
-        "--metrics-addr",
-        default="",
-        metavar="HOST:PORT",
-        help="address to serve /metrics, /healthz and /readyz on (default: not served)",
-    )
-    parser.add_argument(
-        "--leader-elect",
-        action="store_true",
-        help="use leader election, so that one of several processes is active (default no)",
-    )
-    parser.add_argument(
-        "--leader-elect-namespace",
-        default="kube-system",
-        metavar="NAMESPACE",
-        help="namespace of the leader election's Lease (default %(default)s)",
-    )
+    component_flags.add_metrics(parser)
+    component_flags.add_leader_election(parser)
     limits = parser.add_argument_group(
         "compatibility",
         "--kube-api-qps, --kube-api-burst, --client-qps and --client-burst are accepted and have no effect:\n"
@@ -85,7 +77,7 @@ def _add_one_lower(group: Any) -> None:
     group.add_argument(
         "--client-kubeconfig", type=Path, metavar="FILE", help="kubeconfig of the lower cluster (required)"
     )
-    group.add_argument("--disable-taint", action="store_true", help="do not taint the virtual node (default: taint it)")
+    group.add_argument("--disable-taint", action="store_true", help="do not taint the virtual node (default false)")
     group.add_argument(
         "--enable-controllers",
         "--enableControllers",
@@ -112,7 +104,7 @@ def _add_one_lower(group: Any) -> None:
     group.add_argument(
         "--system-services",
         action="store_true",
-        help="sync the Service default/kubernetes and those of kube-system, too (default no)",
+        help="sync the Service default/kubernetes and those of kube-system, too (default false)",
     )
 
 
@@ -121,7 +113,7 @@ async def _run(arguments: argparse.Namespace) -> int:
     await virtual_node.run(
         read(arguments, os.environ),
         metrics_address=arguments.metrics_addr,
-        election_namespace=arguments.leader_elect_namespace if arguments.leader_elect else "",
+        election_namespace=component_flags.election_namespace(arguments),
     )
     return 0
 
@@ -152,7 +144,7 @@ def _one_lower(arguments: argparse.Namespace, environment: Mapping[str, str]) ->
     )
     return TensileSettings(
         upper=CredentialSource(arguments.kubeconfig),
-        lowers=(Lower(CredentialSource(arguments.client_kubeconfig), node, link),),
+        lowers=(LowerSettings(CredentialSource(arguments.client_kubeconfig, flag="--client-kubeconfig"), node, link),),
         controllers=tensile_settings.controllers(Controllers if controllers is None else _names(controllers)),
         excluded_namespaces=frozenset(_names(arguments.excluded_namespaces)),
         syncs_system_services=arguments.system_services,

@@ -37,7 +37,9 @@ def add_to(commands: Any) -> None:
     parser.add_argument(
         "--tlscert", type=Path, metavar="FILE", help="serving certificate (default: self-signed, made at each start)"
     )
-    parser.add_argument("--tlskey", type=Path, metavar="FILE", help="private key of --tlscert")
+    parser.add_argument(
+        "--tlskey", type=Path, metavar="FILE", help="private key of --tlscert (default: made with the certificate)"
+    )
     parser.add_argument(
         "--CA",
         dest="client_ca",
@@ -62,7 +64,7 @@ def _add_configuration(group: Any) -> None:
         "--install",
         action=argparse.BooleanOptionalAction,
         default=True,
-        help="create or update the configuration in the upper cluster (default: yes)",
+        help="create or update the configuration in the upper cluster (default true)",
     )
     group.add_argument(
         "--name", default=configuration.DEFAULT_NAME, help="name of the configuration (default %(default)s)"
@@ -71,7 +73,8 @@ def _add_configuration(group: Any) -> None:
         "--service",
         type=_service,
         metavar="NAMESPACE/NAME[:PORT]",
-        help="Service by which the API server reaches the webhook; the port is 443 by default",
+        help="Service by which the API server reaches the webhook; PORT is 443 if not given (default: none, --url is"
+        " used)",
     )
     group.add_argument(
         "--url", default="", help="URL by which the API server reaches the webhook (default: address and port)"

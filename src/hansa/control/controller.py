@@ -118,8 +118,9 @@ class Controller(Generic[K]):
         at_least = error.retry_after if isinstance(error, api_errors.Throttled) else 0.0
         delay = round(self._queue.retry(key, at_least=at_least), 3)
         if is_late:
-            log.warning("reconcile exceeded its deadline", extra={"deadline": self._deadline, "retry_in": delay})
+            fields = {"deadline_seconds": self._deadline, "retry_in_seconds": delay}
+            log.warning("reconcile exceeded its deadline", extra=fields)
         elif isinstance(error, errors.HansaError):
-            log.warning("reconcile failed", extra={"error": str(error), "retry_in": delay})
+            log.warning("reconcile failed", extra={"error": str(error), "retry_in_seconds": delay})
         else:
-            log.error("reconcile failed unexpectedly", exc_info=error, extra={"retry_in": delay})
+            log.error("reconcile failed unexpectedly", exc_info=error, extra={"retry_in_seconds": delay})

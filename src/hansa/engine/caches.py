@@ -4,16 +4,15 @@ An unreachable cluster, or a resource that is not listed, makes the whole cluste
 known where the pod is. A resource that the credentials may not read makes only that resource unknown.
 """
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 
-from hansa.control import freshness, informer, merged_store
+from hansa.control import informer, merged_store
 from hansa.control.merged_store import Cache
 from hansa.engine.cluster import Cluster
 from hansa.kube.resource import Resource
 from hansa.runtime import listeners
-
-LIST_DEADLINE = 60.0  # seconds of one wait for a list, which is repeated
 
 
 class ClusterCaches:
@@ -30,12 +29,15 @@ class ClusterCaches:
         return self.unknown_reason or self._forbidden.get(resource, "")
 
     async def listed(self, resources: Iterable[Resource]) -> None:
-        """Wait for the first full list of each of these, however long it takes."""
-        for resource in resources:
-            cache = self.stores[resource].freshness
-            while not cache.has_synced:
-                with contextlib.suppress(freshness.Unlisted):
-                    await cache.wait_synced(LIST_DEADLINE)
+        """Wait, however long, until each of these had its first full list, or is forbidden."""
+        caches = [self.stores[resource].freshness for resource in resources]
+        changed = asyncio.Event()
+        with contextlib.ExitStack() as stack:
+            for cache in caches:
+                stack.callback(cache.listen(lambda _: changed.set()))
+            while not all(cache.has_synced or cache.is_forbidden for cache in caches):
+                changed.clear()
+                await changed.wait()
 
     def listen(self, notify: Callable[[], None]) -> Callable[[], None]:
         """Call `notify` when the cluster or a resource becomes known or unknown. The returned function removes it."""

@@ -22,6 +22,8 @@ IDENTIFYING = backoff.Backoff(first=0.2, factor=2.0, most=5.0, jitter=0.2)
 class Cluster:
     """One cluster. `namespaces` are those that its credentials may read, None if they may read all of them.
 
+    `cluster_id` is given for a cluster whose credentials may not read the Namespace kube-system.
+
     The client belongs to the caller; `close` ends the watches.
     """
 
@@ -36,6 +38,7 @@ class Cluster:
         metrics: metrics.Registry,
         watch_patience: watching.Patience | None = None,
         namespaces: frozenset[str] | None = None,
+        cluster_id: str = "",
     ) -> None:
         self.name, self.client, self.namespaces = name, client, namespaces
         self.health = probing.ReachabilityProbe(name, client, clock=clock)
@@ -51,7 +54,7 @@ class Cluster:
             watch_patience=watch_patience,
         )
         self._clock, self._random = clock, random
-        self._id, self._identifying = "", asyncio.Lock()
+        self._id, self._identifying = cluster_id, asyncio.Lock()
         self._probe = supervisor.start("probe", self.health.run, cluster=name)
 
     def __repr__(self) -> str:
@@ -64,7 +67,7 @@ class Cluster:
         return [dataclasses.replace(scope, namespace=namespace) for namespace in sorted(self.namespaces)]
 
     async def identify(self) -> str:
-        """The cluster's id: the uid of its kube-system namespace. Waits until it can be read."""
+        """The cluster's id: the uid of its Namespace kube-system, unless it was given. Waits until it can be read."""
         failures = 0
         async with self._identifying:
             while not self._id:

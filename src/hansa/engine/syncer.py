@@ -186,7 +186,7 @@ class Syncer:
         view = self._views.get(key.cluster)
         link = None if view is None else view.clusters.links.get(cluster)
         shown = message if link is None else self._mode.upper_message(message, link)
-        self._views.warn(key, "Taken", f"another value is used, because the requested one was refused: {shown}")
+        self._views.warn(key, "ValueReplaced", f"{shown}; another value is used")
 
     def _group_of(self, key: Key) -> QueueGroup | None:
         """None for a key that concerns no lower cluster: most objects of a large cluster are not synced."""

@@ -17,6 +17,7 @@ ApiError
 """
 
 from collections.abc import Sequence
+from enum import StrEnum
 
 import msgspec
 
@@ -105,6 +106,34 @@ class Invalid(ApiError):
     """The request is invalid, so that a retry would fail too: our bug or the user's."""
 
 
+class Answer(StrEnum):
+    """How a request ended, as the label `answer` of metrics."""
+
+    OK = "ok"
+    UNREACHABLE = "unreachable"
+    THROTTLED = "throttled"
+    ALREADY_EXISTS = "already-exists"
+    CONFLICT = "conflict"
+    GONE = "gone"
+    NOT_FOUND = "not-found"
+    DENIED = "denied"
+    INVALID = "invalid"
+    TIMEOUT = "timeout"  # the caller's own time limit, shorter than that of a request
+    DROPPED = "dropped"  # not sent: too many requests are waiting
+    ERROR = "error"  # any other error
+
+
+_ANSWERS: dict[type[Exception], Answer] = {  # a class before its base class
+    Unreachable: Answer.UNREACHABLE,
+    Throttled: Answer.THROTTLED,
+    AlreadyExists: Answer.ALREADY_EXISTS,
+    Conflict: Answer.CONFLICT,
+    Gone: Answer.GONE,
+    NotFound: Answer.NOT_FOUND,
+    Denied: Answer.DENIED,
+    Invalid: Answer.INVALID,
+    TimeoutError: Answer.TIMEOUT,
+}
 _BY_CODE: dict[int, type[ApiError]] = {
     401: Unauthorized,
     403: Forbidden,
@@ -114,6 +143,11 @@ _BY_CODE: dict[int, type[ApiError]] = {
     429: Throttled,
 }
 _STATUS = msgspec.json.Decoder(Status)
+
+
+def answer_of(error: Exception) -> Answer:
+    """The label of a request that failed."""
+    return next((answer for kind, answer in _ANSWERS.items() if isinstance(error, kind)), Answer.ERROR)
 
 
 def parse_status(code: int, body: bytes) -> Status:

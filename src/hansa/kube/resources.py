@@ -15,7 +15,6 @@ PERSISTENT_VOLUMES = Resource("", "v1", "persistentvolumes", kind="PersistentVol
 PERSISTENT_VOLUME_CLAIMS = Resource("", "v1", "persistentvolumeclaims", kind="PersistentVolumeClaim")
 EVENTS = Resource("", "v1", "events", kind="Event")
 DEPLOYMENTS = Resource("apps", "v1", "deployments", kind="Deployment")
-REPLICA_SETS = Resource("apps", "v1", "replicasets", kind="ReplicaSet")
 STATEFUL_SETS = Resource("apps", "v1", "statefulsets", kind="StatefulSet")
 DAEMON_SETS = Resource("apps", "v1", "daemonsets", kind="DaemonSet")
 JOBS = Resource("batch", "v1", "jobs", kind="Job")

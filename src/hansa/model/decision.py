@@ -250,7 +250,7 @@ def _end(case: _Case) -> Iterator[Action]:
 
 
 def _complete_deletion(case: _Case, upper: Object) -> Iterator[Action]:
-    """Nothing is left below: write the final status and, as its kubelet, delete the upper object for good."""
+    """No lower object is left: write the final status and, as its kubelet, delete the upper object for good."""
     if status := case.lifecycle.final_status(upper):
         yield Patch(case.home, upper, status, Reason.RELEASED, "status")
     # One that waits for a finalizer of others was deleted with no grace period already. One that waits for nothing is

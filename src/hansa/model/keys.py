@@ -28,7 +28,6 @@ SELECTED_NODE = "volume.kubernetes.io/selected-node"  # annotation of a claim: t
 
 # tensile-kube's descheduler.
 CREATED_BY_DESCHEDULER = "create-by-descheduler"  # label
-UNSCHEDULABLE_NODE = "unschedulable-node"  # annotation
 
 # Virtual nodes.
 VIRTUAL_NODE = "hansa.dev/virtual-node"  # label, "true" on every node of ours
@@ -57,7 +56,8 @@ CONTROLLED = "tenancy.x-k8s.io/controlled"  # label, "true" on objects that the 
 
 # Of single kinds.
 CLUSTER_IP = "tenancy.x-k8s.io/clusterIP"  # annotation of a super Service: the cluster IP in the tenant
-SUPER_CLUSTER_IP = "transparency.tenancy.x-k8s.io/clusterIP"  # annotation of a tenant's Service: the cluster IP below
+# Annotation of a tenant's Service: the cluster IP in the super cluster, if it differs.
+SUPER_CLUSTER_IP = "transparency.tenancy.x-k8s.io/clusterIP"
 NODE_PORTS = "tenancy.x-k8s.io/nodePorts"  # annotation of a super Service: the node ports in the tenant
 # Of a tenant's Service: those in the super cluster, if they differ; in a pool with "." and a super cluster's id.
 SUPER_NODE_PORTS = "transparency.tenancy.x-k8s.io/nodePorts"

@@ -46,7 +46,7 @@ class Lifecycle:
     is_finished: Callable[[Object], bool] = _never
     # The upper object's status says that its lower one has run.
     has_run: Callable[[Object], bool] = _never
-    # A last patch of the status of an upper object that is being deleted, when nothing of it is left below.
+    # A last patch of the status of an upper object that is being deleted, when no lower object is left.
     final_status: Callable[[Object], Mapping[str, Any]] = _no_status
     # The deletion grace period of a lower object, by its upper one (None: that is gone); None is the server's default.
     grace: Callable[[Object | None], int | None] = _server_default

@@ -118,11 +118,13 @@ class Rule:
         """Where an upper object is placed."""
         return {} if self.placement is None else self.placement(upper, key, context)
 
-    def needs(self, upper: Object, key: Key, context: PlacementContext) -> Intents:
-        """Where what an upper object refers to is needed, until it is finished."""
+    def needs(self, upper: Object, key: Key, context: PlacementContext, placed: Intents | None = None) -> Intents:
+        """Where what an upper object refers to is needed, until it is finished. `placed` is its placement, if known."""
         if self.lifecycle.is_finished(upper):
             return {}
-        return self.placed(upper, key, context) if self.needed_at is None else self.needed_at(upper, key, context)
+        if self.needed_at is not None:
+            return self.needed_at(upper, key, context)
+        return self.placed(upper, key, context) if placed is None else placed
 
     def refusal(self, upper: Object, link: Link) -> str:
         """Why an upper object is not synced; empty if it may be."""

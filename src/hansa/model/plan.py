@@ -21,7 +21,7 @@ class Reason(StrEnum):
     FINISHED = "finished"  # the upper object is finished
     FORMER = "former"  # a copy of a former object of the same name
     LOST = "lost"  # the lower object was deleted by another client
-    RELEASED = "released"  # nothing of the object is left below
+    RELEASED = "released"  # no lower object is left
     HELD = "held"  # a finalizer must be there before the first copy
 
 

@@ -45,14 +45,14 @@ class Token(NamedTuple):
     seconds: int = DEFAULT_LIFETIME
 
 
-class References(NamedTuple):
+class PodReferences(NamedTuple):
     """All references of one pod. Each object is listed once, as optional only if every reference to it is."""
 
     objects: tuple[Reference, ...] = ()
     tokens: tuple[Token, ...] = ()
 
 
-def of_pod(pod: Object) -> References:
+def of_pod(pod: Object) -> PodReferences:
     """All references of a pod."""
     spec = pod.decode("spec", _Spec)
     account = spec.service_account_name or DEFAULT_ACCOUNT
@@ -66,7 +66,7 @@ def of_pod(pod: Object) -> References:
             # The kubelet skips a missing one: the image may be public.
             objects.append(Reference(resources.SECRETS, pod.namespace, name, is_optional=True, is_for_pulling=True))
     tokens = (Token(pod.namespace, account, one.audience, one.expiration_seconds) for one in _tokens(spec))
-    return References(tuple(objects), tuple(dict.fromkeys(tokens)))
+    return PodReferences(tuple(objects), tuple(dict.fromkeys(tokens)))
 
 
 def objects_of_pod(pod: Object) -> tuple[Reference, ...]:

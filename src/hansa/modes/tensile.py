@@ -51,7 +51,7 @@ def volumes(upper_id: str) -> Mode:
             placement=placement.with_users,
         ),
     )
-    return Mode(name="tensile volumes", rules={rule.resource: rule for rule in rules})
+    return Mode(name="tensile-volumes", rules={rule.resource: rule for rule in rules})
 
 
 def _pods(settings: TensileSettings) -> Iterable[Rule]:

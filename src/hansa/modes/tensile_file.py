@@ -7,7 +7,7 @@ import yaml
 
 from hansa.kube.credentials.source import CredentialSource
 from hansa.modes import tensile_settings
-from hansa.modes.tensile_settings import IGNORED_LABELS, PROVIDER, InvalidSettings, Lower, TensileSettings
+from hansa.modes.tensile_settings import IGNORED_LABELS, PROVIDER, InvalidSettings, LowerSettings, TensileSettings
 from hansa.nodes import settings as node_settings
 from hansa.nodes.settings import NodeSettings
 
@@ -62,7 +62,7 @@ def parse(text: str, *, origin: str, folder: Path) -> TensileSettings:
     except msgspec.ValidationError as error:
         raise InvalidSettings(f"{origin}: {error}") from None
     return TensileSettings(
-        upper=_source(file.upper, folder),
+        upper=_source(file.upper, folder, "upper"),
         lowers=tuple(_lower(one, file, folder) for one in file.lowers),
         controllers=tensile_settings.controllers(file.controllers),
         excluded_namespaces=frozenset(file.excluded_namespaces),
@@ -70,7 +70,7 @@ def parse(text: str, *, origin: str, folder: Path) -> TensileSettings:
     )
 
 
-def _lower(described: _Lower, file: _File, folder: Path) -> Lower:
+def _lower(described: _Lower, file: _File, folder: Path) -> LowerSettings:
     default = node_settings.provider_taint(PROVIDER, {})
     taint = None if described.taint == NO_TAINT else tensile_settings.taint(described.taint or str(default))
     node = NodeSettings(
@@ -88,9 +88,9 @@ def _lower(described: _Lower, file: _File, folder: Path) -> Lower:
         scheduler=described.scheduler,
         keeps_priority_class=described.keeps_priority_classes,
     )
-    return Lower(_source(described, folder), node, link)
+    return LowerSettings(_source(described, folder, f"lowers[{described.name}]"), node, link)
 
 
-def _source(described: _Cluster, folder: Path) -> CredentialSource:
+def _source(described: _Cluster, folder: Path, where: str) -> CredentialSource:
     path = folder / Path(described.kubeconfig).expanduser() if described.kubeconfig else None
-    return CredentialSource(path, described.context)
+    return CredentialSource(path, described.context, flag=f"{where}.kubeconfig of --config")

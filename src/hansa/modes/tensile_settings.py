@@ -33,7 +33,7 @@ class Controllers(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Lower:
+class LowerSettings:
     """One lower cluster: its credentials, its virtual node, and the settings of its link."""
 
     source: CredentialSource
@@ -46,7 +46,7 @@ class TensileSettings:
     """One upper cluster and its lower ones."""
 
     upper: CredentialSource
-    lowers: tuple[Lower, ...]
+    lowers: tuple[LowerSettings, ...]
     controllers: frozenset[Controllers] = frozenset(Controllers)
     excluded_namespaces: frozenset[str] = frozenset()
     syncs_system_services: bool = False

@@ -46,7 +46,7 @@ def mode(settings: VirtualClusterSettings) -> Mode:
 def shared(settings: VirtualClusterSettings) -> Mode:
     """The super cluster is the upper cluster, tenants are lower ones."""
     rules = {rule.resource: rule for rule in (*_volumes(), *_nodes(settings), *_public_classes())}
-    table = Mode("virtualcluster shared", rules, lower_name=nodes.tenant_name, creates_namespaces=True)
+    table = Mode("virtualcluster-shared", rules, lower_name=nodes.tenant_name, creates_namespaces=True)
     return table if settings.pool is None else virtualcluster_pool.pooled_shared(table)
 
 

@@ -11,10 +11,10 @@ from hansa.model import lifecycle, placement
 from hansa.model.mode import Mode, Rule
 from hansa.model.translation.tenant import nodes
 from hansa.model.translation.tenant import pooled as in_pool
-from hansa.modes.virtualcluster_settings import Pool
+from hansa.modes.virtualcluster_settings import PoolSettings
 
 
-def pooled(table: Mode, pool: Pool) -> Mode:
+def pooled(table: Mode, pool: PoolSettings) -> Mode:
     """The rules from tenants to the super clusters of a pool."""
     rules = {resource: _pooled(rule, pool) for resource, rule in table.rules.items()}
     return replace(table, rules=rules, upper_node=nodes.tenant_node_name)
@@ -37,7 +37,7 @@ def _merged(rule: Rule) -> Rule:
     return replace(rule, merges_statuses=True, reads=in_pool.NAMESPACE_READS)
 
 
-def _pooled(rule: Rule, pool: Pool) -> Rule:
+def _pooled(rule: Rule, pool: PoolSettings) -> Rule:
     retained = replace(rule.lifecycle, retention=pool.retention)
     with_namespace = replace(rule, placement=placement.with_namespace, follows_namespace=True, lifecycle=retained)
     changed = rule

@@ -4,13 +4,13 @@ from dataclasses import replace
 from urllib.parse import urlsplit
 
 from hansa.engine.registry import Route
-from hansa.model.translation.tenant.tenant_settings import Tenant
+from hansa.model.translation.tenant.tenant_settings import TenantSettings
 from hansa.tenancy import api
 from hansa.tenancy.syncing import annotations
 from hansa.tenancy.syncing.members import Tenancy
 
 
-def route(tenancy: Tenancy, lower: str, *, ranges: tuple[str, ...], common: Tenant, is_pooled: bool) -> Route:
+def route(tenancy: Tenancy, lower: str, *, ranges: tuple[str, ...], common: TenantSettings, is_pooled: bool) -> Route:
     """The route to super cluster `lower`, which has ServiceCIDRs for `ranges`; `common` are settings of all tenants."""
     vc, owner, annotated = api.virtual_cluster(tenancy.vc), tenancy.owner, annotations.of(tenancy.vc)
     server = urlsplit(tenancy.server)

@@ -1,4 +1,4 @@
-"""Settings of the virtualcluster mode that apply to all tenants, checked on input. `Tenant` has those of one tenant."""
+"""Settings of the virtualcluster mode for all tenants, checked on input. `TenantSettings` has those of one tenant."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from hansa.model.translation.tenant.nodes import VirtualNodeSettings
 from hansa.model.translation.tenant.tenant_settings import Allowance
-from hansa.model.translation.tenant.tenant_settings import Tenant as Tenant  # noqa: PLC0414 - re-exported for routes
+from hansa.model.translation.tenant.tenant_settings import TenantSettings as TenantSettings  # noqa: PLC0414 - re-exported for routes
 from hansa.runtime import errors
 
 
@@ -23,8 +23,11 @@ class Extra(StrEnum):
     CUSTOM_RESOURCE_DEFINITION = "crd"
 
 
+EXTRAS_WITH_EFFECT = (Extra.INGRESS, Extra.NETWORK_POLICY)
+
+
 @dataclass(frozen=True, slots=True)
-class Pool:
+class PoolSettings:
     """Settings of a pool of super clusters."""
 
     # Pods reach pods of other super clusters, so a Service has the endpoints of all super clusters.
@@ -41,17 +44,18 @@ class VirtualClusterSettings:
     extra: frozenset[Extra] = frozenset()
     nodes: VirtualNodeSettings = field(default_factory=VirtualNodeSettings)
     node_retention: float = 120.0  # seconds for which a virtual node stays after the tenant's last pod on it
-    pool: Pool | None = None  # None: one super cluster, no placements
+    pool: PoolSettings | None = None  # None: one super cluster, no placements
 
 
 def extra(names: Iterable[str]) -> frozenset[Extra]:
     """Parse --extra-syncing-resources."""
-    return frozenset(map(Extra, _checked_names(names, "extra resource", Extra)))
+    what = "--extra-syncing-resources: unknown extra resource"
+    return frozenset(map(Extra, _checked_names(names, what, Extra, shown=EXTRAS_WITH_EFFECT)))
 
 
 def allowances(names: Iterable[str]) -> frozenset[Allowance]:
     """Parse --allow."""
-    return frozenset(map(Allowance, _checked_names(names, "allowance", Allowance)))
+    return frozenset(map(Allowance, _checked_names(names, "--allow: unknown allowance", Allowance, shown=Allowance)))
 
 
 def dns_options(text: str) -> tuple[tuple[str, str], ...]:
@@ -60,9 +64,9 @@ def dns_options(text: str) -> tuple[tuple[str, str], ...]:
     return tuple((name, value) for name, _, value in pairs)
 
 
-def _checked_names(names: Iterable[str], what: str, supported: type[StrEnum]) -> set[str]:
+def _checked_names(names: Iterable[str], what: str, supported: type[StrEnum], *, shown: Iterable[StrEnum]) -> set[str]:
     # An unknown name is an error: ignored, it would be noticed much later.
     given = {name.strip() for name in names} - {""}
     if unknown := sorted(given - set(supported)):
-        raise InvalidSettings(f'unknown {what} "{unknown[0]}"; supported: {", ".join(supported)}')
+        raise InvalidSettings(f'{what} "{unknown[0]}"; supported: {", ".join(shown)}')
     return given

@@ -4,6 +4,7 @@ The API server validates them by the schemas in `crds/`. Writing the status is l
 """
 
 import ipaddress
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -59,6 +60,15 @@ class Condition(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
     message: str = ""
     last_transition_time: str = ""
     observed_generation: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionState:
+    """A condition without its lastTransitionTime."""
+
+    status: bool
+    reason: str
+    message: str = ""
 
 
 class Spec(msgspec.Struct, frozen=True, rename="camel"):

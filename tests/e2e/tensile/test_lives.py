@@ -49,7 +49,7 @@ async def test_deadlines_and_tolerations_follow(league, upper_namespace):
     )  # fmt: skip
 
 
-async def test_tolerations_that_come_late_follow_although_others_are_parked(league, upper_namespace):
+async def test_tolerations_added_later_are_synced_although_others_are_parked(league, upper_namespace):
     parked = {"annotations": {"clusterSelector": '{"tolerations":[{"key":"early","operator":"Exists"}]}'}}
     await running(league, upper_namespace, pod("p", on="hamburg", metadata=parked))
     patch = [{"op": "add", "path": "/spec/tolerations/-", "value": {"key": "late", "operator": "Exists"}}]
@@ -103,7 +103,7 @@ def named_containers(one):
     return [each["name"] for each in one["spec"].get("ephemeralContainers", [])]
 
 
-async def test_a_deleted_pod_goes_below_with_the_same_grace_and_then_above(league, upper_namespace):
+async def test_a_deleted_pods_copy_is_deleted_with_the_same_grace_period_before_the_upper_pod(league, upper_namespace):
     hamburg = league.lowers["hamburg"]
     # A finalizer holds the lower pod, so that it can be looked at while it leaves.
     await running(league, upper_namespace, pod("p", on="hamburg", terminationGracePeriodSeconds=77))

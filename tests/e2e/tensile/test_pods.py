@@ -31,7 +31,7 @@ async def test_a_deployment_runs_in_the_lower_clusters(league, upper_namespace):
             assert condition(upper, kind)["status"] == "True", kind
 
 
-async def test_labels_that_would_disturb_are_put_aside_below_and_stay_above(league, upper_namespace):
+async def test_conflicting_labels_are_removed_from_the_lower_pod_and_kept_in_the_upper_one(league, upper_namespace):
     labels = {"group.batch.scheduler.tencent.com": "g", "app": "x"}
     made = pod("p", on="hamburg", metadata={"labels": labels})
     await league.upper.kubectl("-n", upper_namespace, "create", "-f", "-", stdin=json.dumps(made))
@@ -42,7 +42,7 @@ async def test_labels_that_would_disturb_are_put_aside_below_and_stay_above(leag
     assert labels.items() <= upper["metadata"]["labels"].items()
 
 
-async def test_parked_constraints_hold_below(league, upper_namespace):
+async def test_parked_constraints_apply_in_the_lower_cluster(league, upper_namespace):
     hamburg = league.lowers["hamburg"]
     node = (await hamburg.all("nodes"))[0]["metadata"]["name"]
     await hamburg.kubectl("label", "node", node, "disk=ssd", "--overwrite")
@@ -172,7 +172,7 @@ async def _is_closed(member, namespace):
     return False
 
 
-async def test_pods_of_excluded_namespaces_stay_above(league, upper_namespace, tmp_path):
+async def test_pods_of_excluded_namespaces_are_not_synced_down(league, upper_namespace, tmp_path):
     await league.stop()
     hamburg, excluded = league.lowers["hamburg"], fresh_name("excluded")
     await league.upper.kubectl("create", "namespace", excluded)

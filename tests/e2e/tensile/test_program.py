@@ -14,7 +14,10 @@ from league import fresh_name, pod
     ("flags", "sentence"),
     [
         (["--provider", "aws", "--client-kubeconfig", "x"], 'hansa: unknown --provider "aws"'),
-        (["--kubeconfig", "/nowhere", "--client-kubeconfig", "x"], "hansa: there is no kubeconfig at /nowhere"),
+        (
+            ["--kubeconfig", "/nowhere", "--client-kubeconfig", "x"],
+            "hansa: there is no kubeconfig at /nowhere; correct --kubeconfig",
+        ),
         ([], "hansa: no lower cluster given"),
     ],
 )

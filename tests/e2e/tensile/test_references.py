@@ -94,7 +94,7 @@ async def test_changes_of_what_pods_refer_to_follow(league, upper_namespace):
     await eventually(followed)
 
 
-async def test_a_pod_that_refers_to_what_comes_later_gets_it_then(league, upper_namespace):
+async def test_a_referenced_object_that_is_created_later_is_synced_then(league, upper_namespace):
     volumes = [{"name": "c", "configMap": {"name": "late"}}]
     await create(league, upper_namespace, pod("p", on="lubeck", volumes=volumes))
     await league.there(league.lowers["lubeck"], "pod", "p", namespace=upper_namespace)

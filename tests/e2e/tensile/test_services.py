@@ -34,7 +34,7 @@ async def endpoints(member, namespace, name):
     )
 
 
-async def test_a_service_has_the_endpoints_of_above_in_every_lower_cluster(league, upper_namespace):
+async def test_a_service_has_the_upper_endpoints_in_every_lower_cluster(league, upper_namespace):
     await create(league, upper_namespace, deployment("web", 4), service("web"))
     await league.upper.kubectl("-n", upper_namespace, "rollout", "status", "deployment/web", "--timeout", "120s")
     for scale in (4, 2):

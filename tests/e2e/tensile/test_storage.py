@@ -58,7 +58,7 @@ def using(name, claim_name, **spec):
     return pod(name, volumes=volumes, **spec)
 
 
-async def test_a_claim_is_bound_below_and_its_volume_appears_above(league, upper_namespace):
+async def test_a_claim_is_bound_in_the_lower_cluster_and_its_volume_is_synced_up(league, upper_namespace):
     hamburg, kube = league.lowers["hamburg"], league.upper.kubectl
     for member in (league.upper, hamburg):
         await member.kubectl("apply", "-f", "-", stdin=json.dumps(storage_class()))

@@ -62,7 +62,7 @@ async def test_terms_may_ask_for_other_nodes_in_other_clusters(league, upper_nam
         assert [one["key"] for one in term["matchExpressions"]] == ["row"]
 
 
-async def test_a_toleration_that_comes_late_counts_below(league, upper_namespace, webhook):
+async def test_a_toleration_that_is_added_later_applies_in_the_lower_cluster(league, upper_namespace, webhook):
     made = pod("p", nodeSelector={"clusterID": "lubeck"})
     await league.upper.kubectl("-n", upper_namespace, "create", "-f", "-", stdin=json.dumps(made))
     await league.phase(upper_namespace, "p")
@@ -77,7 +77,7 @@ async def test_a_toleration_that_comes_late_counts_below(league, upper_namespace
     await eventually(followed)
 
 
-async def test_a_claim_that_has_its_volume_below_draws_pods_there(league, upper_namespace, webhook):
+async def test_a_claim_with_a_lower_volume_places_pods_in_that_cluster(league, upper_namespace, webhook):
     """An upper scheduler that does not look at volumes, as tensile-kube demands it, needs the webhook for that."""
     lubeck, kube, disk = league.lowers["lubeck"], league.upper.kubectl, fresh_name("disk")
     asked = {"accessModes": ["ReadWriteOnce"], "storageClassName": ""}

@@ -45,7 +45,7 @@ async def test_manager_and_syncer_need_exactly_the_rights_of_their_manifests(har
     syncer = account(harbour, "vc-syncer", tmp_path, "syncer-rights", "super-rights", "syncer")
     managing = ("vc-manager", "--kubeconfig", str(manager.kubeconfig), "--provisioner", "statefulset", *ELECTED)
     syncing = ("vc-syncer", "--super-master-kubeconfig", str(syncer.kubeconfig), *ELECTED)
-    more = ("--extra-syncing-resources", "ingress,networkpolicy", "--nodes-linger", "1")
+    more = ("--extra-syncing-resources", "ingress,networkpolicy", "--node-retention", "1")
     async with settled(manager, syncer):
         async with (
             programs.hansa(*managing, log=tmp_path / "manager.log"),
@@ -110,7 +110,7 @@ async def agent_is_silent(base):
 
         async def is_reported(count=count):
             found = await base.all("events", namespace="default")
-            return [one for one in found if one["reason"] == "AgentSilent" and one.get("count", 1) == count]
+            return [one for one in found if one["reason"] == "AgentNotResponding" and one.get("count", 1) == count]
 
         await eventually(is_reported, within=60)
 

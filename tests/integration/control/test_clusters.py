@@ -75,7 +75,7 @@ async def known(store, wanted):
 
 
 @pytest.mark.parametrize("death", [signal.SIGKILL, signal.SIGSTOP])
-async def test_a_cluster_comes_dies_and_comes_back_and_the_other_never_waits(
+async def test_a_cluster_joins_dies_and_recovers_and_the_other_never_waits(
     fleet, fresh_cluster, client, namespace, death
 ):
     shaky = await fresh_cluster(name=f"shaky-{death}", scheduler=False)

@@ -218,7 +218,7 @@ async def test_a_cluster_that_refuses_the_token_is_unknown_with_a_reason(cluster
         assert not cache.freshness.is_known
 
 
-async def test_a_watch_that_comes_back_is_believed_again_also_when_nothing_happens(namespace, through_proxy):
+async def test_a_store_is_known_again_when_its_watch_is_restored_even_without_events(namespace, through_proxy):
     carrier, proxied = through_proxy
     async with Machine() as machine:
         informers = machine.informers("shared", proxied, patience=0.5, watch_patience=QUICK)

@@ -3,6 +3,7 @@
 No mode in use has all of these yet; the engine promises them to the next one.
 """
 
+import asyncio
 import contextlib
 from dataclasses import replace
 
@@ -12,7 +13,7 @@ import yaml
 import engine_lab as lab
 from eventually import eventually
 from hansa.engine.registry import Route
-from hansa.kube import errors, resources
+from hansa.kube import errors, resources, watching
 from hansa.kube.client import Client
 from hansa.kube.credentials import kubeconfig
 from hansa.kube.objects import NamespacedName, Object
@@ -69,19 +70,31 @@ def guest(name, namespace, candidates, **annotations):
 
 
 @pytest.fixture
-async def guests(league):
-    """An engine that links `up` to `low1`, and to itself as `self`."""
-    async with contextlib.AsyncExitStack() as stack:
-        names = {"up": "up", "low1": "low1", "self": "up"}
-        clients = {
-            name: await stack.enter_async_context(league[cluster].client("hansa-engine"))
-            for name, cluster in names.items()
-        }
-        engine = await stack.enter_async_context(lab.Engine(mode=GUESTS))
-        for name, client in clients.items():
-            engine.join(name, client)
-        for lower in ("low1", "self"):
-            engine.registry.link(Route("up", lower))
+def start_guests(league):
+    """Starts engines that link `up` to `low1`, and to itself as `self`."""
+
+    @contextlib.asynccontextmanager
+    async def start():
+        async with contextlib.AsyncExitStack() as stack:
+            names = {"up": "up", "low1": "low1", "self": "up"}
+            clients = {
+                name: await stack.enter_async_context(league[cluster].client("hansa-engine"))
+                for name, cluster in names.items()
+            }
+            engine = await stack.enter_async_context(lab.Engine(mode=GUESTS))
+            for name, client in clients.items():
+                engine.join(name, client)
+            for lower in ("low1", "self"):
+                engine.registry.link(Route("up", lower))
+            yield engine
+
+    return start
+
+
+@pytest.fixture
+async def guests(start_guests):
+    """An engine that runs during the test."""
+    async with start_guests() as engine:
         yield engine
 
 
@@ -130,14 +143,26 @@ async def count(client, namespace, expected):
     return len(page.items) == expected
 
 
-async def test_the_copy_of_a_former_pod_goes_before_that_of_the_next_one(guests, clients, see, shared_home):
-    first = await clients["up"].create(PODS, guest("web", shared_home, "low1"))
-    await eventually(see["low1"].has(PODS, f"web-{first.uid[:8]}", shared_home))
-    await clients["up"].delete(PODS, "web", namespace=shared_home, grace=0)
-    await eventually(see["up"].lacks(PODS, "web", shared_home))
-    second = await clients["up"].create(PODS, guest("web", shared_home, "low1"))
-    await eventually(see["low1"].has(PODS, f"web-{second.uid[:8]}", shared_home))
-    await eventually(see["low1"].lacks(PODS, f"web-{first.uid[:8]}", shared_home))
+async def test_the_copy_of_a_former_pod_is_deleted_before_that_of_the_next_one_is_created(
+    start_guests, clients, see, shared_home
+):
+    up, released = clients["up"], {"metadata": {"finalizers": None}}
+    async with start_guests():
+        first = await up.create(PODS, guest("web", shared_home, "low1", **{CHOSEN: "low1"}))
+        await eventually(see["low1"].has(PODS, f"web-{first.uid[:8]}", shared_home))
+    # Another pod has the name before the engine runs again.
+    await up.patch(PODS, "web", released, namespace=shared_home)
+    await up.delete(PODS, "web", namespace=shared_home, grace=0)
+    second = await up.create(PODS, guest("web", shared_home, "low1", **{CHOSEN: "low1"}))
+    seen = []
+    changes = watching.watch(clients["low1"], PODS, namespace=shared_home)
+    async with start_guests(), contextlib.aclosing(changes), asyncio.timeout(60):
+        async for change in changes:
+            if isinstance(change, watching.Added | watching.Deleted):
+                seen.append((type(change), change.obj.name))
+            if seen and seen[-1] == (watching.Added, f"web-{second.uid[:8]}"):
+                break
+    assert (watching.Deleted, f"web-{first.uid[:8]}") in seen
 
 
 ACCESS = """
@@ -183,6 +208,7 @@ async def test_credentials_for_one_namespace_sync_what_they_may_and_a_forbidden_
         made = await clients["up"].create(PODS, guest("web", shared_home, "low1", **{CHOSEN: "low1"}))
         await eventually(see["low1"].has(PODS, f"web-{made.uid[:8]}", shared_home))
         await eventually(see["up"].has(PODS, "web", shared_home, lambda one: one.status.get("phase") == "Running"))
+        await eventually(see["up"].event("web", shared_home, "Scheduled"))
         assert await see["low1"].find(SERVICES, "web", shared_home) is None
 
         rule = {"apiGroups": [""], "resources": ["services", "pods", "configmaps", "events"], "verbs": ["*"]}

@@ -14,7 +14,7 @@ def is_running(pod):
     return pod.status.get("phase") == "Running"
 
 
-async def test_a_pod_runs_below_and_its_status_comes_up(engine, clients, see, home):
+async def test_a_pod_runs_in_the_lower_cluster_and_its_status_is_synced_up(engine, clients, see, home):
     await clients["up"].create(PODS, lab.pod("web", "vn1", namespace=home, labels={"app": "web"}))
 
     upper = await eventually(see["up"].has(PODS, "web", home, is_running))
@@ -29,7 +29,9 @@ async def test_a_pod_runs_below_and_its_status_comes_up(engine, clients, see, ho
     assert namespace.labels[keys.UPPER] == lower.labels[keys.UPPER]
 
 
-async def test_what_a_pod_refers_to_is_there_first_follows_and_goes_with_the_last_pod(engine, clients, see, home):
+async def test_referenced_objects_are_created_before_the_pod_updated_and_deleted_with_the_last_pod(
+    engine, clients, see, home
+):
     up, low = clients["up"], see["low1"]
     await up.create(CONFIG_MAPS, lab.config_map("settings", namespace=home))
     for name in ("one", "two"):
@@ -51,14 +53,16 @@ async def test_what_a_pod_refers_to_is_there_first_follows_and_goes_with_the_las
     assert await see["up"].find(CONFIG_MAPS, "settings", home)
 
 
-async def test_a_pod_waits_for_what_exists_above_and_not_for_what_does_not(engine, clients, see, home):
+async def test_a_pod_waits_for_references_that_exist_in_the_upper_cluster_only(engine, clients, see, home):
     await clients["up"].create(PODS, lab.pod("early", "vn1", namespace=home, config_map="later"))
     await eventually(see["low1"].has(PODS, "early", home))
     await clients["up"].create(CONFIG_MAPS, lab.config_map("later", namespace=home))
     await eventually(see["low1"].has(CONFIG_MAPS, "later", home))
 
 
-async def test_a_pod_leaves_below_with_the_same_grace_and_then_above(engine, clients, see, home):
+async def test_a_lower_pod_is_deleted_with_the_grace_period_of_the_upper_one_which_is_deleted_then(
+    engine, clients, see, home
+):
     held = lab.pod("slow", "vn1", namespace=home, finalizers=["hansa.dev/test"])
     await clients["up"].create(PODS, lab.pod("quick", "vn1", namespace=home))
     await clients["up"].create(PODS, held)
@@ -91,7 +95,7 @@ async def test_a_lost_lower_pod_ends_the_upper_one(engine, clients, see, home):
     await eventually(see["up"].lacks(PODS, "lost", home))
 
 
-async def test_what_belongs_everywhere_is_everywhere(engine, clients, see, home):
+async def test_objects_placed_everywhere_are_in_every_lower_cluster(engine, clients, see, home):
     service = {"ports": [{"port": 80}], "selector": {"app": "web"}}
     made = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web", "namespace": home}, "spec": service}
     await clients["up"].create(SERVICES, Object.of(made))
@@ -125,7 +129,9 @@ async def test_a_foreign_object_is_reported_and_never_modified(engine, clients, 
     await clients["up"].delete(PODS, "web", namespace=home, grace=0)
 
 
-async def test_a_foreign_pod_of_the_same_name_stays_and_makes_room_when_it_goes(engine, clients, see, home):
+async def test_a_foreign_pod_of_the_same_name_is_kept_and_the_copy_is_created_after_its_deletion(
+    engine, clients, see, home
+):
     low = clients["low1"]
     await low.create(
         resources.NAMESPACES, Object.of({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": home}})

@@ -128,7 +128,7 @@ async def mirrored(clients):
             await clients[upper].delete(NODES, name)
 
 
-async def test_objects_of_the_same_names_never_meet_and_go_with_their_own_cluster(
+async def test_objects_of_the_same_names_stay_separate_and_are_deleted_with_their_own_cluster(
     start_many, clients, see, homes, mirrored
 ):
     async with start_many():

@@ -69,7 +69,7 @@ def volume(name):
     return Object.of({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name}, "spec": spec})
 
 
-async def test_the_volume_of_a_claim_appears_above_and_goes_with_the_claim(start_engine, clients, see, home):
+async def test_the_volume_of_a_claim_is_synced_up_and_deleted_with_the_claim(start_engine, clients, see, home):
     name = f"volume-{home}"
     async with start_engine(mode=DOWN, lowers=["low1"]) as engine, contextlib.AsyncExitStack() as stack:
         upper_id = await engine.registry.clusters["up"].identify()

@@ -58,7 +58,7 @@ async def ready(client, home):
     return await eventually(look)
 
 
-async def test_pods_of_one_account_share_a_token_that_works_above_and_goes_with_the_last(
+async def test_pods_of_one_account_share_a_token_of_the_upper_cluster_which_is_deleted_with_the_last(
     start_engine, clients, see, home, tokens
 ):
     up = clients["up"]
@@ -80,7 +80,7 @@ async def _none(tokens):
     return await tokens() is None
 
 
-async def test_a_token_lives_on_over_a_restart_and_is_renewed_before_its_end(start_engine, clients, see, home, tokens):
+async def test_a_token_is_kept_over_a_restart_and_renewed_before_it_expires(start_engine, clients, see, home, tokens):
     up = clients["up"]
     await ready(up, home)
     async with start_engine(mode=lab.TOKENED):

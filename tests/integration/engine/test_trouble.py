@@ -263,7 +263,7 @@ async def _is(answer):
     return answer
 
 
-async def test_a_pod_of_a_namespace_that_leaves_is_released(engine, clients, see, home):
+async def test_a_pod_in_a_terminating_namespace_is_released(engine, clients, see, home):
     await clients["up"].create(PODS, lab.pod("web", "vn1", namespace=home))
     await eventually(see["up"].has(PODS, "web", home, is_running))
     await clients["up"].delete(resources.NAMESPACES, home)

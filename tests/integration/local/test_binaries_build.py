@@ -90,7 +90,7 @@ async def test_of_two_processes_at_once_one_builds_and_both_get_it(root: Path, m
     assert sorted(output.split()[-1] for output, _ in answers) == [b"BUILD", b"CACHE"]
 
 
-async def test_who_comes_second_waits_and_takes_what_the_first_made(root: Path, modules: Path) -> None:
+async def test_a_second_process_waits_and_uses_the_binary_of_the_first(root: Path, modules: Path) -> None:
     sources = binaries_lab.sources(root, modules)
     place = sources.entry(binaries_lab.tiny())
     steps: list[binaries.Progress] = []

@@ -54,7 +54,7 @@ async def hansa():
         assert process.running(command.state) == {}
 
 
-async def test_a_cluster_comes_is_listed_used_changed_and_goes(hansa, kubectl):
+async def test_a_cluster_is_created_listed_used_changed_and_deleted(hansa, kubectl):
     up = await hansa("up", "a", "--nodes", "2", "--etcd-fast")
     assert (up.code, up.err) == (0, "")
     assert up.out.startswith("a is ready at https://127.0.0.1:")

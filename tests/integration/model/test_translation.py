@@ -20,7 +20,7 @@ from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
 from hansa.model import keys
 from hansa.model.pair import Key, Link
-from hansa.model.translation.tenant.tenant_settings import Tenant
+from hansa.model.translation.tenant.tenant_settings import TenantSettings
 from sides import Sides, existing
 
 NOWHERE = {"example.com/no-node": "has-this"}
@@ -44,7 +44,7 @@ def pod(client: Client, namespace: str, below: str) -> Sides:
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.rule.resource.namespaced], ids=str)
-async def test_the_server_takes_what_goes_down_and_nothing_is_left_to_follow(
+async def test_the_server_accepts_lower_objects_and_no_patch_is_left(
     client: Client, namespace: str, below: str, case: Case
 ) -> None:
     sides = Sides(client, case.mode, case.rule.resource, above=namespace, below=below, link=addressed_anew(case.link))
@@ -144,7 +144,7 @@ async def test_pods_of_every_sort_are_taken(client: Client, pod: Sides, name: st
     assert await pod.down() == []
 
 
-async def test_all_that_a_pod_may_change_follows(pod: Sides) -> None:
+async def test_all_mutable_fields_of_a_pod_are_synced(pod: Sides) -> None:
     size = {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"cpu": "2"}}
     containers = [{"name": "main", "image": "none", "resources": size}, {"name": "other", "image": "none"}]
     sidecars = [{"name": "first", "image": "none"}, {"name": "proxy", "image": "none", "restartPolicy": "Always"}]
@@ -179,7 +179,7 @@ async def test_all_that_a_pod_may_change_follows(pod: Sides) -> None:
     assert (lower.labels["a"], lower.labels.get("b"), lower.annotations["c"]) == ("2", None, "3")
 
 
-async def test_limits_that_the_lower_cluster_adds_are_not_fought_for(client: Client, pod: Sides) -> None:
+async def test_limits_that_the_lower_cluster_adds_are_not_reverted(client: Client, pod: Sides) -> None:
     limit = {"type": "Container", "default": {"cpu": "2", "memory": "1Gi"}, "defaultRequest": {"cpu": "1"}}
     ranges = Object.of({"metadata": {"name": "r", "namespace": pod.below}, "spec": {"limits": [limit]}})
     await client.create(Resource("", "v1", "limitranges", kind="LimitRange"), ranges)
@@ -189,7 +189,7 @@ async def test_limits_that_the_lower_cluster_adds_are_not_fought_for(client: Cli
     assert await pod.down() == []
 
 
-async def test_a_status_comes_up_in_one_write_and_is_not_written_again(pod: Sides) -> None:
+async def test_a_status_is_synced_up_in_one_write_and_not_written_again(pod: Sides) -> None:
     spec = {"nodeName": "vn1", "containers": [{"name": "main", "image": "none"}]}
     await pod.create(Object.of({"metadata": {"name": "pod"}, "spec": spec}))
 
@@ -210,7 +210,9 @@ async def test_a_status_comes_up_in_one_write_and_is_not_written_again(pod: Side
     assert status == {one["type"]: one["status"] for one in lower.status["conditions"]} | {"example.com/mine": "True"}
 
 
-async def test_a_service_follows_and_keeps_what_was_allotted_below(client: Client, namespace: str, below: str) -> None:
+async def test_a_service_is_updated_and_keeps_what_the_lower_cluster_allocated(
+    client: Client, namespace: str, below: str
+) -> None:
     service = Sides(client, golden_files.TENSILE, resources.SERVICES, above=namespace, below=below)
     ports = [{"name": "a", "port": 80, "targetPort": 8080}, {"name": "b", "port": 81}]
     spec = {"type": "NodePort", "ports": ports, "selector": {"app": "a"}}
@@ -254,7 +256,7 @@ async def test_a_service_may_become_a_name_of_somewhere_else_and_come_back(
     assert (await service.lower()).spec["clusterIP"] == "None"
 
 
-async def test_a_volume_that_came_up_binds_its_claim_and_names_its_node(
+async def test_a_volume_synced_up_binds_its_claim_and_names_its_node(
     client: Client, namespace: str, below: str
 ) -> None:
     waits = {"provisioner": "example.com/none", "volumeBindingMode": "WaitForFirstConsumer"}
@@ -307,12 +309,14 @@ async def follows(sides: Sides) -> None:
 
 def addressed_anew(link: Link) -> Link:
     """Both sides are one cluster here, where two Services cannot have one address."""
-    if isinstance(link.settings, Tenant):
+    if isinstance(link.settings, TenantSettings):
         return replace(link, settings=replace(link.settings, keeps_service_ips=False))
     return link
 
 
-async def test_a_tenants_service_gets_the_address_that_it_has_above(client: Client, namespace: str, below: str) -> None:
+async def test_a_lower_service_gets_the_cluster_ip_of_the_tenants_service(
+    client: Client, namespace: str, below: str
+) -> None:
     spec = {"ports": [{"port": 80}], "selector": {"app.kubernetes.io/name": "web"}, "type": "NodePort"}
     made = Object.of({"metadata": {"name": "web", "namespace": namespace}, "spec": spec})
     upper = await client.create(resources.SERVICES, made)
@@ -326,7 +330,9 @@ async def test_a_tenants_service_gets_the_address_that_it_has_above(client: Clie
     assert list(rule.up_patches(upper, lower, golden_files.TENANT)) == []
 
 
-async def test_a_gate_that_a_tenant_opens_makes_its_pod_ready_below(client: Client, namespace: str, below: str) -> None:
+async def test_a_readiness_gate_set_by_a_tenant_makes_the_lower_pod_ready(
+    client: Client, namespace: str, below: str
+) -> None:
     case = Case(golden_files.ROOT / "virtualcluster/pod/with-readiness-gates")
     pod = Sides(client, case.mode, resources.PODS, above=namespace, below=below, link=case.link)
     unscheduled = case.source.spec | {"schedulerName": "nobody"}  # above, as in a tenant

@@ -133,7 +133,7 @@ async def test_pods_of_every_shape_are_counted_as_the_scheduler_counts_them(
         await lower.delete(resources.RUNTIME_CLASSES, "heavy")
 
 
-async def test_our_pods_on_a_cordoned_node_take_no_room_on_the_others(clusters, upper, lower, vn, things):
+async def test_our_pods_on_a_cordoned_node_use_no_capacity_of_the_others(clusters, upper, lower, vn, things):
     async with serving(*clusters, vn) as served:
         await node_offers(upper, vn.name, **PLAIN)
         await things(stamp.put(bound("ours", "vn-lower-0", cpu="10"), stamp.Origin(served.upper_id, "1", "d", "o")))
@@ -192,7 +192,7 @@ async def test_the_upper_scheduler_places_pods_by_it(clusters, upper, vn, things
                 await upper.delete(PODS, name, namespace="default", grace=0)
 
 
-async def test_many_changes_below_are_few_writes_above(clusters, upper, lower, vn, things):
+async def test_many_changes_in_the_lower_cluster_are_few_writes_to_the_upper_one(clusters, upper, lower, vn, things):
     async with serving(*clusters, vn):
         await node_offers(upper, vn.name, **PLAIN)
         audit, began = Audit(clusters[0]), time.monotonic()

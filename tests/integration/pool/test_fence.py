@@ -100,8 +100,8 @@ class Cut:
 
     async def noted(self):
         """The renewal that the agent sees, and for how long it does."""
-        place = fence.PLACE
-        lease = await self.lab.supers["r2"].client.get(resources.LEASES, place.name, namespace=place.namespace)
+        key = fence.LEASE
+        lease = await self.lab.supers["r2"].client.get(resources.LEASES, key.name, namespace=key.namespace)
         renewal, _, age = fence.agent_note(lease).partition(" ")
         return renewal, float(age or 0), lease.spec["renewTime"]
 
@@ -145,7 +145,7 @@ async def cut(shared_pool, tmp_path, request):
 
 
 @pytest.mark.parametrize("is_killed", [False, True], ids=["one life", "killed in the middle"])
-async def test_what_is_cut_off_ends_there_before_it_begins_elsewhere(cut, namespace, is_killed):
+async def test_pods_of_a_cluster_that_is_cut_off_end_there_before_they_start_elsewhere(cut, namespace, is_killed):
     lab, below, r2 = cut.lab, cut.lab.tenant.below(namespace), cut.lab.supers["r2"]
     await cut.begin(*SOON)
     pod = await cut.stateful_set(namespace)
@@ -163,7 +163,7 @@ async def test_what_is_cut_off_ends_there_before_it_begins_elsewhere(cut, namesp
         await r2.gone(resources.PODS, pod.name, below)
         await lab.supers["r1"].there(resources.PODS, pod.name, below, within=WITHIN)
         await eventually(lambda: cut.is_whole(namespace), within=WITHIN)
-        reported = await r2.event("Fenced", fence.PLACE.name, fence.PLACE.namespace)
+        reported = await r2.event("Fenced", fence.LEASE.name, fence.LEASE.namespace)
         assert "was not renewed for" in reported["message"]
         assert await r2.look(resources.PODS, f"{namespace}-own", "default"), "it is no tenant's"
         cut.proxy.thaw()
@@ -172,7 +172,7 @@ async def test_what_is_cut_off_ends_there_before_it_begins_elsewhere(cut, namesp
     await r2.client.delete(resources.PODS, f"{namespace}-own", namespace="default")
 
 
-async def test_what_was_ended_and_not_moved_is_lost_and_made_again(cut, namespace):
+async def test_pods_that_were_fenced_and_not_moved_are_recreated(cut, namespace):
     below, r2 = cut.lab.tenant.below(namespace), cut.lab.supers["r2"]
     await cut.begin("--lost-after", "6", "--fence-grace", "60")
     pod = await cut.stateful_set(namespace)
@@ -236,7 +236,7 @@ async def _assert_untouched(cut, namespace, pod):
 async def test_without_a_fence_the_agent_warns_and_does_nothing(cut):
     r1 = cut.lab.supers["r1"]
     with contextlib.suppress(errors.NotFound):
-        await r1.client.delete(resources.LEASES, fence.PLACE.name, namespace=fence.PLACE.namespace)
+        await r1.client.delete(resources.LEASES, fence.LEASE.name, namespace=fence.LEASE.namespace)
     cut.agent = await programs.start("super-agent", "--kubeconfig", str(r1.cluster.kubeconfig), log=cut.agent_log)
 
     async def warns():

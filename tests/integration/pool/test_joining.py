@@ -94,7 +94,7 @@ async def test_an_id_that_another_cluster_has_is_taken(shared_pool):
         await shared_pool.join("r1", "--namespace", "kube-public")
 
 
-async def test_a_super_cluster_leaves_when_it_is_empty_and_may_come_again(pool, namespace):
+async def test_a_super_cluster_leaves_when_it_is_empty_and_may_join_again(pool, namespace):
     meta, r2, below = pool.meta, pool.supers["r2"], pool.tenant.below(namespace)
     await pool.join("r2", "--agent")
     await r2.there(resources.DEPLOYMENTS, "hansa-agent", "hansa-system")

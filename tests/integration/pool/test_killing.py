@@ -119,7 +119,7 @@ async def never_twice(pool, below):
                 assert now is None or now["metadata"]["uid"] != pod.uid, f"{pod.name} is in r1 and in r2"
 
 
-async def test_what_is_killed_at_random_moments_converges_and_nothing_is_twice(pool, running, namespace):
+async def test_processes_killed_at_random_moments_converge_and_no_pod_runs_twice(pool, running, namespace):
     for number, seed in enumerate(soaking.seeds()):
         await play(pool, running, f"{namespace}-{number}", random.Random(seed))
 

@@ -58,7 +58,7 @@ async def test_with_joined_networks_every_super_cluster_has_the_endpoints_of_all
         await lab.reached(side, namespace, "web", addresses)
 
 
-async def test_what_happened_while_the_syncer_was_killed_is_made_good(lab, namespace):
+async def test_changes_made_while_the_syncer_was_killed_are_synced(lab, namespace):
     below = lab.tenant.below(namespace)
     await lab.start()
     await lab.namespace(namespace, "r1", "r2")

@@ -71,7 +71,7 @@ async def test_the_second_replica_goes_to_the_other_super_cluster(pool, namespac
 
 
 @pytest.mark.usefixtures("scheduler")
-async def test_what_a_closed_super_cluster_has_goes_to_another(pool, namespace):
+async def test_pods_of_a_super_cluster_that_leaves_are_moved_to_another(pool, namespace):
     words = {SLICE: '{"cpu":"100m"}'}
     await pool.meta.make(resources.NAMESPACES, namespace, metadata={"annotations": words})
     await pool.meta.kubectl("create", "quota", "all", "-n", namespace, "--hard=cpu=200m")

@@ -78,7 +78,7 @@ async def test_a_namespace_leaves_a_cluster_after_its_pods(pool, namespace):
     assert await r1.look(resources.NAMESPACES, below) is not None
 
 
-async def test_a_pod_that_does_not_run_yet_moves_and_lives_once(pool, namespace):
+async def test_a_pending_pod_is_moved_and_runs_once(pool, namespace):
     below = pool.tenant.below(namespace)
     await pool.namespace(namespace, "r1", "r2")
     await pool.pod(namespace, "moves", "r1", nodeSelector={"is": "nowhere"})
@@ -90,7 +90,7 @@ async def test_a_pod_that_does_not_run_yet_moves_and_lives_once(pool, namespace)
     assert (await pool.meta.look(resources.PODS, "moves", namespace))["metadata"]["uid"] == uid
 
 
-async def test_a_pod_goes_nowhere_without_its_namespace(pool, namespace):
+async def test_a_pod_is_not_synced_to_a_cluster_without_its_namespace(pool, namespace):
     await pool.namespace(namespace, "r1")
     await pool.pod(namespace, "smuggler", "r2")
     await pool.pod(namespace, "honest", "r1")
@@ -133,7 +133,9 @@ async def test_a_claim_is_where_its_pod_is_and_nowhere_else(pool, namespace):
     assert await pool.supers["r2"].look(resources.PERSISTENT_VOLUME_CLAIMS, "data", below) is not None
 
 
-async def test_what_a_lost_cluster_had_begins_elsewhere_and_its_stale_copy_goes_when_it_is_back(pool, namespace):
+async def test_a_pod_of_a_lost_cluster_starts_elsewhere_and_its_stale_copy_is_deleted_when_the_cluster_is_back(
+    pool, namespace
+):
     below, r1, r2 = pool.tenant.below(namespace), pool.supers["r1"], pool.supers["r2"]
     await pool.namespace(namespace, "r1", "r2")
     await pool.pod(namespace, "waits", "r2", nodeSelector={"is": "nowhere"})

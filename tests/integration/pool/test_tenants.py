@@ -49,9 +49,7 @@ async def green(pool, fleet, kubectl):
         await pool.meta.kubectl("delete", "vc", "green", "--ignore-not-found")
 
 
-async def test_a_tenant_that_goes_takes_all_that_it_had_from_every_super_cluster_and_nothing_else(
-    pool, green, namespace
-):
+async def test_a_deleted_tenants_objects_are_deleted_in_every_super_cluster_and_no_others(pool, green, namespace):
     foreign = f"{green.key}-{fresh_name('foreign')}"
     await pool.namespace(namespace, "r1", "r2")
     placements = {"annotations": {f"{SCHEDULER}/placements": '{"r1":1,"r2":1}'}}

@@ -10,7 +10,7 @@ from pool_league import bound
 TWO = {"cpu": "200m", "memory": "200Mi"}
 
 
-async def test_the_seeds_quota_is_laid_out_over_both_and_its_replicas_go_to_one_each(pool, namespace):
+async def test_the_seeds_quota_is_placed_in_both_clusters_with_one_replica_each(pool, namespace):
     await pool.empty()
     await pool.namespace(namespace, TWO)
     await pool.placed(namespace, {"r1": 1, "r2": 1})
@@ -22,21 +22,21 @@ async def test_the_seeds_quota_is_laid_out_over_both_and_its_replicas_go_to_one_
     await pool.condition(namespace, "Placed")
 
 
-async def test_a_pod_without_room_waits_with_reasons_until_another_ends(pool, namespace):
+async def test_a_pod_without_a_free_slice_waits_with_reasons_until_another_pod_ends(pool, namespace):
     await pool.namespace(namespace, {"memory": "200Mi"})
     await pool.placed(namespace, {"r1": 1, "r2": 1})
     for name in ("a", "b"):
         await pool.pod(namespace, name, cpu="100m", memory="50Mi")
         await pool.given(namespace, name)
     await pool.pod(namespace, "late", cpu="100m", memory="50Mi")
-    reported = await pool.meta.event("NoCluster", "late", namespace)
+    reported = await pool.meta.event("FailedScheduling", "late", namespace)
     assert "r1: Insufficient cpu in the namespace's slices (requested 0.1, left 0)" in reported["message"]
     freed = await pool.given(namespace, "a")
     await pool.meta.client.delete(resources.PODS, "a", namespace=namespace, grace=0)
     assert await pool.given(namespace, "late") == freed
 
 
-async def test_a_pod_that_its_cluster_finds_no_node_for_goes_to_another(pool, namespace):
+async def test_a_pod_that_is_unschedulable_in_its_cluster_is_moved_to_another(pool, namespace):
     await pool.namespace(namespace, TWO)
     await pool.placed(namespace, {"r1": 1, "r2": 1})
     await pool.pod(namespace, "stuck")
@@ -47,7 +47,7 @@ async def test_a_pod_that_its_cluster_finds_no_node_for_goes_to_another(pool, na
     await pool.given(namespace, "stuck", "r2" if first == "r1" else "r1")
 
 
-async def test_a_quota_grows_and_shrinks_and_goes(pool, namespace):
+async def test_a_quota_grows_shrinks_and_is_deleted(pool, namespace):
     await pool.namespace(namespace, TWO)
     await pool.placed(namespace, {"r1": 1, "r2": 1})
     await pool.quota(namespace, cpu="400m", memory="400Mi")
@@ -75,18 +75,20 @@ async def test_placements_by_hand_are_followed_or_refused_and_cleared_ones_plann
     await pool.placed(namespace, {"r1": 2, "r2": 1})
 
 
-async def test_what_does_not_fit_waits_and_comes_when_there_is_room(pool, namespace, another):
+async def test_slices_that_do_not_fit_wait_until_capacity_is_free(pool, namespace, another):
     await pool.namespace(another, {"cpu": "6"}, slice_='{"cpu":"1"}')
     await pool.placed(another, {"r1": 3, "r2": 3})
     await pool.namespace(namespace, {"cpu": "4"}, slice_='{"cpu":"1"}')
     await pool.placed(namespace, {"r1": 1, "r2": 1})
-    await pool.condition(namespace, "WaitsForRoom", message="2 slices are not placed (2 CPU): r1 has 0 CPU left")
+    await pool.condition(
+        namespace, "InsufficientCapacity", message="2 slices are not placed (2 CPU): r1 has 0 CPU left"
+    )
     await pool.meta.kubectl("delete", "namespace", another, "--wait=false")
     await pool.placed(namespace, {"r1": 2, "r2": 2})
     await pool.condition(namespace, "Placed")
 
 
-async def test_a_scheduler_that_was_killed_goes_on_with_what_changed_meanwhile(pool, namespace):
+async def test_a_restarted_scheduler_reconciles_what_changed_meanwhile(pool, namespace):
     await pool.namespace(namespace, TWO)
     await pool.placed(namespace, {"r1": 1, "r2": 1})
     await pool.kill()

@@ -39,7 +39,7 @@ async def other(pool, green):
     await pool.meta.client.delete(api.VIRTUAL_CLUSTERS, "green", namespace="default")
 
 
-async def test_of_two_tenants_that_want_the_last_slice_one_gets_it_and_the_other_when_there_is_room(
+async def test_of_two_tenants_that_want_the_last_slice_one_gets_it_and_the_other_waits_for_capacity(
     pool, other, namespace, another
 ):
     await pool.empty()
@@ -58,8 +58,8 @@ async def test_of_two_tenants_that_want_the_last_slice_one_gets_it_and_the_other
         for tasks in (done, waiting)
     )
     reported = "1 slice is not placed (1 CPU): r1 has 0 CPU left, a slice needs 1 CPU; r2 has 0 CPU left"
-    await loser.condition(namespace, "WaitsForRoom", message=reported)
-    assert (await loser.meta.event("WaitsForRoom", namespace))["message"].startswith(reported)
+    await loser.condition(namespace, "InsufficientCapacity", message=reported)
+    assert (await loser.meta.event("InsufficientCapacity", namespace))["message"].startswith(reported)
     await loser.placed(namespace, {})
     await winner.meta.client.delete(resources.QUOTAS, "all", namespace=namespace)
     await asyncio.gather(*waiting)
@@ -71,7 +71,7 @@ async def test_what_a_tenant_held_is_free_when_it_is_gone(pool, other, namespace
     await other.namespace(namespace, {"cpu": "8"}, slice_=ONE_CPU)
     await other.placed(namespace, {"r1": 4, "r2": 4})
     await pool.namespace(namespace, {"cpu": "2"}, slice_=ONE_CPU)
-    await pool.condition(namespace, "WaitsForRoom")
+    await pool.condition(namespace, "InsufficientCapacity")
     await pool.meta.client.delete(api.VIRTUAL_CLUSTERS, "green", namespace="default")
     await pool.placed(namespace, {"r1": 1, "r2": 1})
     await announce(pool.meta, "green", other.meta)
@@ -86,7 +86,7 @@ async def test_a_tenant_that_does_not_answer_keeps_its_slices(pool, other, names
         await pool.logged("cluster unreachable", after=offset)
         await pool.namespace(namespace, {"cpu": "4"}, slice_=ONE_CPU)
         await pool.placed(namespace, {"r1": 1, "r2": 1})
-        await pool.condition(namespace, "WaitsForRoom")
+        await pool.condition(namespace, "InsufficientCapacity")
 
 
 @contextlib.asynccontextmanager
@@ -123,6 +123,6 @@ async def test_released_slices_are_free_only_when_the_namespace_is_written(pool,
         await other.quota(namespace, cpu="2")
         await pool.logged(REFUSAL, after=offset)
         await pool.namespace(namespace, {"cpu": "2"}, slice_=ONE_CPU)
-        await pool.condition(namespace, "WaitsForRoom")
+        await pool.condition(namespace, "InsufficientCapacity")
     await pool.placed(namespace, {"r1": 1, "r2": 1})
     await other.placed(namespace, {"r1": 1, "r2": 1})

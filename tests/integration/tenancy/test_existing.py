@@ -192,7 +192,7 @@ def definition(plural):
     return {"spec": {"group": "example.com", "scope": "Cluster", "names": names, "versions": [version]}}
 
 
-async def test_what_super_clusters_gave_is_taken_back_and_nothing_else(meta, home, bring, brought):
+async def test_objects_of_its_super_clusters_are_deleted_with_the_tenant_and_no_others(meta, home, bring, brought):
     key, classes, provisioner = (
         NamespacedName(home, "own"),
         resources.STORAGE_CLASSES,

@@ -136,7 +136,7 @@ async def test_a_manager_that_is_killed_leaves_its_tenants_running_and_finds_the
 
 
 @pytest.mark.parametrize("component", [APISERVER, "etcd"])
-async def test_a_component_that_dies_comes_back_with_what_was_kept(manager, tenant, component):
+async def test_a_component_that_dies_is_restarted_with_its_data(manager, tenant, component):
     async with manager.client(tenant) as client:
         name = f"kept-{component}"
         await client.create(

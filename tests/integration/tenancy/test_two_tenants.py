@@ -99,7 +99,7 @@ async def test_etcds_other_door_is_closed_as_well(manager, pair):
         await etcd.post("kv/range", everything)
 
 
-async def test_a_shared_etcd_that_dies_comes_back_for_all(manager, pair):
+async def test_a_shared_etcd_that_dies_is_restarted_for_all_tenants(manager, pair):
     [before] = [one for (whose, _), one in process.running(manager.state).items() if not whose]
     before.signal(signal.SIGKILL)
 

@@ -47,7 +47,7 @@ async def brought(tenants, clusters, tmp_path):
 
 
 @pytest.mark.timeout(400)
-async def test_a_cluster_that_was_brought_keeps_nothing_of_what_it_was_given(brought):
+async def test_an_existing_cluster_keeps_no_objects_of_super_clusters(brought):
     base, tenant, name = brought
     given, own, node, pod = fresh_name("given"), fresh_name("own"), fresh_name("node"), fresh_name("pod")
     await tenant.make(resources.STORAGE_CLASSES, own, **MAKER)

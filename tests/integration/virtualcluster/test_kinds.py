@@ -7,7 +7,7 @@ BUDGETS = Resource("policy", "v1", "poddisruptionbudgets", kind="PodDisruptionBu
 PUBLIC = {"labels": {"tenancy.x-k8s.io/super.public": "true"}}
 
 
-async def test_config_maps_secrets_and_service_accounts_follow_and_go(tenants, blue, namespace):
+async def test_config_maps_secrets_and_service_accounts_are_created_updated_and_deleted(tenants, blue, namespace):
     below = blue.below(namespace)
     made = {
         resources.CONFIG_MAPS: {"data": {"a": "1"}},
@@ -26,7 +26,7 @@ async def test_config_maps_secrets_and_service_accounts_follow_and_go(tenants, b
         await tenants.super.gone(resource, "x", below)
 
 
-async def test_a_copy_that_is_changed_or_deleted_below_is_restored(tenants, blue, namespace):
+async def test_a_lower_copy_that_is_changed_or_deleted_is_restored(tenants, blue, namespace):
     below = blue.below(namespace)
     await blue.make(resources.CONFIG_MAPS, "c", namespace, data={"a": "1"})
     await tenants.super.there(resources.CONFIG_MAPS, "c", below)
@@ -72,7 +72,9 @@ async def test_endpoints_made_by_a_user_are_synced_and_those_of_selectors_come_f
     assert found["metadata"]["labels"]["kubernetes.io/service-name"] == "outside"
 
 
-async def test_a_claim_is_bound_below_and_its_volume_comes_up_to_this_tenant_only(tenants, blue, green, namespace):
+async def test_a_claim_is_bound_in_the_super_cluster_and_its_volume_is_synced_up_to_this_tenant_only(
+    tenants, blue, green, namespace
+):
     below = blue.below(namespace)
     spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, "storageClassName": ""}
     for tenant in (blue, green):
@@ -100,7 +102,9 @@ async def test_a_claim_is_bound_below_and_its_volume_comes_up_to_this_tenant_onl
     await tenants.super.client.delete(resources.PERSISTENT_VOLUMES, volume)
 
 
-async def test_what_the_super_cluster_calls_public_is_in_every_tenant_and_goes_with_it(tenants, blue, green, namespace):
+async def test_public_objects_of_the_super_cluster_are_in_every_tenant_until_they_are_deleted(
+    tenants, blue, green, namespace
+):
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     kind, group = f"K{namespace.replace('-', '')}", f"{namespace}.example.com"
     crd = {
@@ -141,7 +145,7 @@ async def test_all_else_of_a_tenant_stays_in_its_own_control_plane(tenants, blue
     await blue.client.delete(resources.STORAGE_CLASSES, f"mine-{namespace}")
 
 
-async def test_ingresses_and_network_policies_go_down_by_setting_and_name_only_the_tenants_own(
+async def test_ingresses_and_network_policies_are_synced_down_by_setting_and_name_only_the_tenants_own(
     tenants, blue, green, namespace
 ):
     backend = {"service": {"name": "web", "port": {"number": 80}}}

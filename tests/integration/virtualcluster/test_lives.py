@@ -43,7 +43,7 @@ async def test_objects_of_a_tenant_with_a_frozen_api_server_stay_and_delay_no_ot
     await tenants.super.kubectl("wait", "vc/blue", "--for=condition=Synced", "--timeout=60s")
 
 
-async def test_a_virtual_cluster_that_is_deleted_takes_exactly_its_own_with_it(tenants, clusters, blue, namespace):
+async def test_a_deleted_virtual_clusters_objects_are_deleted_and_no_others(tenants, clusters, blue, namespace):
     """Its service range is in use by another, too: then Services have addresses of the super cluster."""
     await tenants.super.there(resources.NAMESPACES, blue.below(namespace))
     spare, name = clusters["spare"], fresh_name("vc")
@@ -79,7 +79,7 @@ async def test_a_virtual_cluster_that_is_deleted_takes_exactly_its_own_with_it(t
         await tenant.client.delete(resource, one, namespace="default")
 
 
-async def test_a_namespace_that_is_deleted_and_made_again_is_there_as_soon_as_the_former_one_is_gone(blue):
+async def test_a_recreated_namespace_is_synced_as_soon_as_the_former_one_is_gone(blue):
     """A namespace below stays for a while after its deletion, though nothing in its metadata holds it."""
     name = fresh_name()
     for _ in range(2):
@@ -90,9 +90,7 @@ async def test_a_namespace_that_is_deleted_and_made_again_is_there_as_soon_as_th
         await blue.kubectl("delete", "namespace", name)
 
 
-async def test_virtual_clusters_of_another_meta_cluster_are_served_beside_and_never_taken_for_gone(
-    tenants, clusters, blue, tmp_path
-):
+async def test_virtual_clusters_of_another_meta_cluster_are_never_taken_for_deleted(tenants, clusters, blue, tmp_path):
     meta = clusters["spare"]
     await installing.install(meta.client)
     apart = Tenants(meta, tmp_path, flags=("--meta-cluster-kubeconfig", str(meta.cluster.kubeconfig)))

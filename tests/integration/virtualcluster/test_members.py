@@ -208,7 +208,7 @@ async def test_an_invalid_annotation_is_reported_in_a_condition_until_it_is_fixe
     await tenants.super.kubectl("delete", "vc", name)
 
 
-async def test_who_gives_things_to_a_tenant_that_stays_is_noted_before_it_is_linked(meta, clusters):
+async def test_super_clusters_of_an_existing_cluster_are_recorded_in_its_status_before_they_are_linked(meta, clusters):
     tenants, registry, meta_id = meta
     name = fresh_name("vc")
     tenant = await tenants.add(name, clusters["blue"])

@@ -91,7 +91,7 @@ async def test_an_optional_reference_never_leads_to_a_foreign_object(tenants, bl
     assert await tenants.super.look(MAPS, "x", below) is not None
 
 
-async def test_a_name_stays_the_tenants_while_a_pod_reads_what_was_there(tenants, blue, namespace):
+async def test_a_name_stays_the_tenants_while_a_pod_reads_the_deleted_object(tenants, blue, namespace):
     below = blue.below(namespace)
     await blue.make(SECRETS, "x", namespace, stringData={"a": "b"})
     await blue.make(PODS, "p", namespace, **pod(volumes=[{"name": "v", **NAMED[SECRETS]}]))

@@ -15,7 +15,7 @@ TOKEN_VOLUME = "kube-api-access"
 UPPER_UID = "hansa.dev/upper-uid"
 
 
-async def test_a_pod_runs_below_and_its_node_status_and_events_are_synced_up(tenants, blue, namespace):
+async def test_a_pod_runs_in_the_super_cluster_and_its_node_status_and_events_are_synced_up(tenants, blue, namespace):
     await blue.make(resources.PODS, "p", namespace, **pod())
     above = await blue.phase("p", namespace)
     below = await tenants.super.there(resources.PODS, "p", blue.below(namespace))
@@ -32,7 +32,7 @@ async def test_a_pod_runs_below_and_its_node_status_and_events_are_synced_up(ten
     assert blue.key not in reported["message"]
 
 
-async def test_a_node_appears_with_the_first_pod_and_lives_as_the_super_node_does(tenants, blue, namespace):
+async def test_a_node_is_created_with_the_first_pod_and_follows_the_super_node(tenants, blue, namespace):
     await blue.make(resources.PODS, "p", namespace, **pod())
     name = (await blue.phase("p", namespace))["spec"]["nodeName"]
     node, real = await blue.there(resources.NODES, name), await tenants.super.there(resources.NODES, name)
@@ -47,7 +47,7 @@ async def test_a_node_appears_with_the_first_pod_and_lives_as_the_super_node_doe
     assert lease["spec"]["leaseDurationSeconds"] == 200
 
 
-async def test_a_node_goes_with_its_lease_when_the_tenants_last_pod_there_went(tenants, clusters, tmp_path):
+async def test_a_node_and_its_lease_are_deleted_after_the_tenants_last_pod_there(tenants, clusters, tmp_path):
     lone = Tenants(tenants.super, tmp_path)
     tenant = await lone.add(fresh_name("vc"), clusters["spare"])
     await tenant.make(resources.PODS, "p", "default", **pod())
@@ -60,7 +60,7 @@ async def test_a_node_goes_with_its_lease_when_the_tenants_last_pod_there_went(t
     await tenants.super.gone(resources.NAMESPACES, tenant.below())
 
 
-async def test_a_pod_goes_below_when_it_goes_above_with_its_grace(tenants, blue, namespace):
+async def test_a_lower_pod_is_deleted_with_the_grace_period_of_the_upper_one(tenants, blue, namespace):
     await blue.make(resources.PODS, "p", namespace, **pod(terminationGracePeriodSeconds=77))
     await blue.phase("p", namespace)
     # kwok ends a deleted pod at once, with no grace period; the watch has the version before that.
@@ -76,7 +76,7 @@ async def leaving(versions):
     return [one for one in versions if one.is_deleting]
 
 
-async def test_a_pod_that_is_lost_below_ends_above_so_that_its_controller_makes_another(tenants, blue, namespace):
+async def test_a_lost_lower_pod_fails_the_upper_one_so_that_its_controller_creates_another(tenants, blue, namespace):
     template = {"metadata": {"labels": {"app": "w"}}, "spec": pod()["spec"]}
     spec = {"replicas": 1, "selector": {"matchLabels": {"app": "w"}}, "template": template}
     await blue.make(resources.DEPLOYMENTS, "w", namespace, spec=spec)
@@ -183,7 +183,7 @@ REFUSED = {
 }
 
 
-async def test_what_would_reach_beyond_the_tenant_is_refused_with_an_event_and_never_made(tenants, blue, namespace):
+async def test_fields_that_reach_beyond_the_tenant_are_refused_with_an_event(tenants, blue, namespace):
     names = {f"p-{number}": (what, spec) for number, (what, spec) in enumerate(REFUSED.items())}
     for name, (_, spec) in names.items():
         await blue.make(resources.PODS, name, namespace, **pod(**spec))
@@ -193,7 +193,7 @@ async def test_what_would_reach_beyond_the_tenant_is_refused_with_an_event_and_n
     assert not (await tenants.super.client.list(resources.PODS, namespace=blue.below(namespace))).items
 
 
-async def test_what_a_virtual_cluster_allows_goes_down(tenants, blue, namespace):
+async def test_fields_that_a_virtual_cluster_allows_are_synced_down(tenants, blue, namespace):
     await blue.make(resources.PODS, "p", namespace, **pod(hostNetwork=True))
     await blue.event("Refused", "p", namespace)
     await tenants.super.kubectl("annotate", "vc", "blue", "tenancy.x-k8s.io/allow=hostNetwork,hostPorts")

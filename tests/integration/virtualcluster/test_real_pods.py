@@ -98,7 +98,7 @@ async def test_a_pod_calls_its_tenants_api_server_from_inside_and_finds_a_servic
 
 
 @pytest.mark.timeout(240)
-async def test_a_pods_hostname_is_the_one_above_also_as_a_whole_name(crew):
+async def test_a_lower_pod_has_the_hostname_of_the_upper_pod_also_as_fqdn(crew):
     tenants, tenant = crew
     below = tenant.below("default")
     command = {"name": "main", "image": images.BUSYBOX, "args": ["sleep", "1000000"]}

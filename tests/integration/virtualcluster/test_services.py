@@ -38,7 +38,7 @@ async def test_a_node_port_that_another_tenant_has_is_one_that_works_on_both_sid
     below = node_ports(await tenants.super.there(SERVICES, "web", green.below(namespace)))
     assert taken not in below
     await green.there(SERVICES, "web", namespace, when=lambda s: node_ports(s) == below)
-    assert str(taken) in (await green.event("Taken", "web", namespace))["message"]
+    assert str(taken) in (await green.event("ValueReplaced", "web", namespace))["message"]
 
     # Asked for again, it is still another's.
     again = [{"name": "a", "port": 80, "nodePort": taken}, {"name": "b", "port": 81, "nodePort": below[1]}]
@@ -47,7 +47,9 @@ async def test_a_node_port_that_another_tenant_has_is_one_that_works_on_both_sid
     assert node_ports(await tenants.super.look(SERVICES, "web", green.below(namespace))) == below
 
 
-async def test_a_service_whose_address_is_taken_below_gets_another_that_pods_receive(tenants, blue, green, namespace):
+async def test_a_service_whose_cluster_ip_is_taken_in_the_super_cluster_gets_another_that_pods_receive(
+    tenants, blue, green, namespace
+):
     first = (await blue.there(SERVICES, "kubernetes", "default"))["spec"]["clusterIP"]
     address = str(ipaddress.ip_address(first) + 200)
     await tenants.super.make(
@@ -61,7 +63,7 @@ async def test_a_service_whose_address_is_taken_below_gets_another_that_pods_rec
         await blue.there(
             SERVICES, "web", namespace, when=lambda s: s["metadata"].get("annotations", {}).get(annotation) == below
         )
-        assert address in (await blue.event("Taken", "web", namespace))["message"]
+        assert address in (await blue.event("ValueReplaced", "web", namespace))["message"]
         await blue.make(resources.PODS, "p", namespace, **pod())
         found = await tenants.super.there(resources.CONFIG_MAPS, "services.hansa.dev", blue.below(namespace))
         assert found["data"]["WEB_SERVICE_HOST"] == below
@@ -69,7 +71,9 @@ async def test_a_service_whose_address_is_taken_below_gets_another_that_pods_rec
         await tenants.super.client.delete(SERVICES, f"own-{namespace}", namespace="default")
 
 
-async def test_an_address_that_a_service_gives_up_is_the_next_ones_also_below(tenants, blue, namespace):
+async def test_an_address_that_a_deleted_service_had_is_free_for_the_next_one_in_both_clusters(
+    tenants, blue, namespace
+):
     made = await blue.make(SERVICES, "old", namespace, spec={**NODE_PORT, "ports": [{"port": 80}]})
     await tenants.super.there(SERVICES, "old", blue.below(namespace))
     await blue.client.delete(SERVICES, "old", namespace=namespace)

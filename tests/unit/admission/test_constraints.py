@@ -62,7 +62,7 @@ def test_the_annotation_has_the_format_of_tensile_kube():
     assert result["metadata"]["annotations"]["clusterSelector"] == SEED
 
 
-def test_a_node_failure_is_tolerated_without_limit_on_the_virtual_node_and_as_requested_below():
+def test_a_node_failure_is_tolerated_without_limit_on_the_virtual_node_and_as_requested_on_the_lower_node():
     asked = [toleration(one["key"], tolerationSeconds=300) for one in NODE_FAILURES] + [toleration("test")]
     result = constraints.move_constraints(pod(tolerations=asked), UPPER)
     assert annotated(result) == {"tolerations": asked}

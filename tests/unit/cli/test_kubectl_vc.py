@@ -77,6 +77,14 @@ def test_flags_of_the_connection_stand_before_or_after_the_command(words):
     assert (read.context, read.namespace, str(read.kubeconfig), read.name) == ("c", "ns", "k", "one")
 
 
+def test_help_shows_the_form_of_a_timeout_and_no_path_of_this_machine(capsys):
+    with pytest.raises(SystemExit):
+        main.parser().parse_args(["exec", "--help"])
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "time limit of waits, such as 90s, 5m or 1h30m (default 5m)" in shown
+    assert "(default ~/.kube/vc)" in shown
+
+
 def test_a_command_after_two_dashes_keeps_its_flags():
     read = main.parser().parse_args(["exec", "one", "--", "kubectl", "get", "ns", "-o", "name"])
     assert read.command == ["kubectl", "get", "ns", "-o", "name"]
@@ -86,7 +94,7 @@ def test_a_command_after_two_dashes_keeps_its_flags():
     ("name", "where"), [("one", NamespacedName("ns", "one")), ("other/one", NamespacedName("other", "one"))]
 )
 def test_a_name_may_bring_its_namespace(name, where):
-    assert main.place(name, "ns") == where
+    assert main.parse_name(name, "ns") == where
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from hansa.cli import vc_syncer
 from hansa.kube.credentials.source import CredentialSource
 from hansa.model.translation.tenant.tenant_settings import Allowance
-from hansa.modes.virtualcluster_settings import Extra, InvalidSettings, Pool
+from hansa.modes.virtualcluster_settings import Extra, InvalidSettings, PoolSettings
 
 
 def read(*words):
@@ -30,8 +30,14 @@ def test_allowances_and_extra_resources_are_parsed_by_name():
     settings = read("--allow", "hostPath, privileged", "--extra-syncing-resources", "ingress,crd")
     assert settings.tenants.allowed == {Allowance.HOST_PATH, Allowance.PRIVILEGED}
     assert settings.mode.extra == {Extra.INGRESS, Extra.CUSTOM_RESOURCE_DEFINITION}
-    with pytest.raises(InvalidSettings, match='unknown allowance "root"; supported: hostPath'):
+    with pytest.raises(InvalidSettings, match='--allow: unknown allowance "root"; supported: hostPath'):
         read("--allow", "root")
+
+
+def test_the_retention_of_virtual_nodes_has_an_alias():
+    assert read().mode.node_retention == 120
+    assert read("--node-retention", "5").mode.node_retention == 5
+    assert read("--nodes-linger", "5").mode.node_retention == 5
 
 
 def test_the_election_is_off_unless_asked_for_and_named_by_the_syncer():
@@ -57,7 +63,7 @@ def test_the_command_line_of_upstreams_manifests_is_accepted():
         CredentialSource(Path("/etc/supercluster/config")),
         CredentialSource(None),
     )
-    assert settings.mode.pool == Pool()
+    assert settings.mode.pool == PoolSettings()
     assert settings.tenants.dns_options == (("ndots", "2"), ("edns0", ""))
     assert settings.tenants.opaque_domains == ("example.com",)
     assert (settings.mode.nodes.labels, settings.mode.nodes.taints) == ({"zone", "rack"}, {"dedicated"})
@@ -71,7 +77,7 @@ def test_one_process_serves_a_whole_pool_or_one_of_its_super_clusters():
     assert read("--feature-gates=SuperClusterPooling=false").mode.pool is None
     settings = read("--pool", "--meta-cluster-kubeconfig", "m", "--networks-joined", "--lost-after", "9", *GRACE)
     assert (settings.super_cluster, settings.meta) == (None, CredentialSource(Path("m")))
-    assert settings.mode.pool == Pool(are_networks_joined=True)
+    assert settings.mode.pool == PoolSettings(are_networks_joined=True)
     assert (settings.lost_after, settings.fence_grace) == (9, 7)
     with pytest.raises(InvalidSettings, match="but not both"):
         read("--pool", "--super-master-kubeconfig", "s")

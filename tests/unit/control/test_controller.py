@@ -112,7 +112,7 @@ def test_a_server_that_asks_us_to_wait_is_not_asked_before():
     assert simulation.run(main) == [0, 20]
 
 
-def test_a_reconcile_that_hangs_ends_at_its_deadline_and_is_tried_again():
+def test_a_reconcile_that_hangs_ends_at_its_deadline_and_is_tried_again(caplog):
     async def main(world):
         starts = []
 
@@ -130,6 +130,8 @@ def test_a_reconcile_that_hangs_ends_at_its_deadline_and_is_tried_again():
         return starts, count(world, "deadline")
 
     assert simulation.run(main) == ([0, 11], 1)
+    [late] = [record for record in caplog.records if record.message == "reconcile exceeded its deadline"]
+    assert (late.deadline_seconds, late.retry_in_seconds) == (10, 1)
 
 
 def test_a_drain_finishes_what_is_in_hand_and_begins_nothing():

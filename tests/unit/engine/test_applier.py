@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import math
 import types
+import typing
 from dataclasses import replace
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 import engine_lab as lab
 import simulation
 from hansa.engine import fanout
-from hansa.engine.applier import Applier, Foreign, Refused, RetryLater, Stale
+from hansa.engine.applier import VERBS, Applier, Foreign, Refused, RetryLater, Stale, Verb
 from hansa.kube import errors, resources
 from hansa.model import plan
 from hansa.model.pair import Key, Pair
@@ -60,8 +61,9 @@ def scene(act, *, may_write=lambda: True, mode=lab.SMALL, replaced=lambda *_: No
         pair = Pair(KEY, lab.config_map("settings"), lowers=dict.fromkeys(clients))
         await act(applier, todo, pair, view)
         await applier.close()
+        return [line for line in world.metrics.text().splitlines() if line.startswith("hansa_writes_total{")]
 
-    simulation.run(main)
+    return simulation.run(main)
 
 
 def test_a_server_that_is_silent_holds_up_no_other():
@@ -120,6 +122,26 @@ def test_answers_are_sorted_by_what_is_to_be_done_next(error, kind):
         assert (problem.cluster, problem.message) == ("a", "no")
 
     scene(act, a=Refusing())
+
+
+def test_writes_are_counted_by_verb_reason_and_answer():
+    class Refusing(Quick):
+        async def create(self, *_, **__):
+            raise errors.Forbidden("no")
+
+    async def act(applier, todo, pair, view):
+        await applier.apply(todo, pair, view)
+
+    labels = 'reason="placed",resource="configmaps",verb="create"'
+    assert scene(act, a=Quick(), b=Refusing()) == [
+        f'hansa_writes_total{{answer="ok",cluster="a",{labels}}} 1.0',
+        f'hansa_writes_total{{answer="denied",cluster="b",{labels}}} 1.0',
+    ]
+
+
+def test_every_write_has_a_verb():
+    assert set(VERBS) == set(typing.get_args(plan.Write))
+    assert set(VERBS.values()) == set(Verb)
 
 
 class Choosy(Quick):

@@ -29,12 +29,12 @@ class Scene:
     def __init__(self, world):
         self.world, self.server = world, Server()
         self.health = probing.ReachabilityProbe("c", self.server, clock=world.clock)
-        self.flights, self.changes = inflight.InflightWrites(self.health), []
+        self.inflight, self.changes = inflight.InflightWrites(self.health), []
         self.health.listen(lambda: self.changes.append((world.clock.now(), bool(self.health.error))))
 
     async def write(self, seconds):
         """A write that the server needs so long for."""
-        async with self.flights.write():
+        async with self.inflight.write():
             await asyncio.sleep(seconds)
 
 
@@ -71,7 +71,7 @@ def test_a_write_without_an_answer_makes_us_ask_at_once_and_ends_when_the_server
         with pytest.raises(errors.Unreachable, match="the cluster is unreachable: cannot probe"):
             await stage.write(600)
         assert stage.world.clock.now() - began == pytest.approx(inflight.SLOW + probing.DEADLINE)
-        assert len(stage.flights) == 0
+        assert len(stage.inflight) == 0
         with pytest.raises(errors.Unreachable):
             await stage.write(600)
         assert stage.world.clock.now() - began == pytest.approx(inflight.SLOW + probing.DEADLINE), "no second wait"
@@ -109,13 +109,13 @@ def test_nothing_is_asked_because_of_quick_writes():
 def test_a_cancelled_or_failed_write_raises_its_own_error_and_is_no_longer_in_flight():
     async def scene(stage):
         with pytest.raises(TimeoutError):
-            async with stage.flights.write():
+            async with stage.inflight.write():
                 raise TimeoutError
         task = asyncio.create_task(stage.write(600))
         await stage.world.clock.sleep(0.1)
         await tasks.cancel(task)
         assert task.cancelled()
-        assert len(stage.flights) == 0
+        assert len(stage.inflight) == 0
 
     play(scene)
 

@@ -45,7 +45,7 @@ def play(scene, **things):
     simulation.run(main)
 
 
-def test_one_task_for_each_thing_and_none_for_what_went():
+def test_there_is_one_task_for_each_item_and_none_for_removed_ones():
     async def scene(wanted):
         assert wanted.running == {"one", "two"}
         wanted.become(b="two", c="three")

@@ -34,6 +34,32 @@ def test_the_class_follows_from_the_answer(code: int, reason: str, expected: typ
     assert (error.code, error.reason) == (code, reason)
 
 
+@pytest.mark.parametrize(
+    ("error", "answer"),
+    [
+        (errors.Unreachable("no"), "unreachable"),
+        (errors.Throttled("no"), "throttled"),
+        (errors.Conflict("no"), "conflict"),
+        (errors.AlreadyExists("no"), "already-exists"),
+        (errors.Gone("no"), "gone"),
+        (errors.NotFound("no"), "not-found"),
+        (errors.Unauthorized("no"), "denied"),
+        (errors.Forbidden("no"), "denied"),
+        (errors.BadCredentials("no"), "denied"),
+        (errors.Invalid("no"), "invalid"),
+        (TimeoutError(), "timeout"),
+        (HansaError("no"), "error"),
+    ],
+)
+def test_every_error_has_a_label_for_metrics(error: Exception, answer: str) -> None:
+    assert errors.answer_of(error) == answer
+
+
+def test_every_class_of_errors_has_a_label_of_its_own_kind() -> None:
+    labels = {errors.answer_of(kind("no")) for kind in errors.ApiError.__subclasses__()}
+    assert errors.Answer.ERROR not in labels
+
+
 def test_a_version_from_the_future_leads_to_a_new_list() -> None:
     body = {"reason": "Timeout", "details": {"causes": [{"reason": "ResourceVersionTooLarge", "message": "…"}]}}
     assert isinstance(errors.from_status(errors.parse_status(504, json.dumps(body).encode()), "list pods"), errors.Gone)

@@ -176,7 +176,7 @@ def test_a_pod_on_a_foreign_node_is_left_alone() -> None:
     assert decided(synced(**LEAVING, deletionGracePeriodSeconds=9), {}, {}) == []
 
 
-def test_candidates_go_when_a_choice_is_made() -> None:
+def test_candidates_are_deleted_when_a_choice_is_made() -> None:
     both = {"a": Grade.CANDIDATE, "b": Grade.CANDIDATE}
     assert decided(upper(), {}, both) == ["create in a", "create in b"]
     copies = {"a": lower(status={}), "b": lower(status={}, uid="l2")}
@@ -187,7 +187,7 @@ def test_candidates_go_when_a_choice_is_made() -> None:
     ]
 
 
-def test_the_next_life_begins_when_the_one_before_is_over_or_was_of_another_object() -> None:
+def test_a_copy_is_created_when_the_one_elsewhere_is_gone_or_was_of_a_former_object() -> None:
     assert decided(upper(), {"b": lower()}) == ["wait", "delete l1 in b, grace None"]
     assert decided(upper(), {"b": lower(**LEAVING)}) == ["wait"]
     assert decided(upper(), {"b": Unknown("no answer", lower())}) == ["wait", "wait"]
@@ -225,7 +225,7 @@ def _moved(below: Mapping[str, Side], intents: Mapping[str, Grade]) -> list[str]
     return [_line(action) for action in decision.decide(pair, Mode("test", {resources.PODS: rule})).actions]
 
 
-def test_copies_of_what_pods_refer_to_come_and_go_with_their_users() -> None:
+def test_copies_of_referenced_objects_are_created_and_deleted_with_their_users() -> None:
     assert decided(upper(), {"b": lower(status={})}, of=SETTINGS) == ["create in a", "delete l1 in b, grace None"]
 
 
@@ -248,7 +248,7 @@ def test_with_merged_statuses_every_visible_copy_is_synced_up() -> None:
         assert [_line(action) for action in decision.decide(pair, several).actions] == lines
 
 
-def test_copies_that_hold_data_stay_until_the_upper_object_goes() -> None:
+def test_copies_that_hold_data_stay_until_the_upper_object_is_deleted() -> None:
     there = {"b": lower(status={})}
     assert decided(upper(), there, {}, of=CLAIMS) == []
     assert decided(upper(spec="2"), there, {}, of=CLAIMS) == ["patch l1 in b"]
@@ -256,7 +256,7 @@ def test_copies_that_hold_data_stay_until_the_upper_object_goes() -> None:
     assert decided(None, there, {}, of=CLAIMS) == ["delete l1 in b, grace None"]
 
 
-def test_what_lacks_something_above_waits_a_moment_and_is_refused_then() -> None:
+def test_an_object_with_a_missing_upper_reference_waits_and_is_refused_then() -> None:
     pair = Pair(Key("up", resources.PODS, "shop", "web"), upper(), LINKS, {"a": None}, HERE, missing="no secret")
     mode = Mode("test", RULES)
     assert decision.decide(replace(pair, patience=1.5), mode).actions == (plan.Wait("no secret", seconds=1.5),)
@@ -275,11 +275,11 @@ def test_an_object_of_the_same_name_serves_where_the_kind_shares_names() -> None
     assert decided(upper(), {"a": foreign()}, of=ACCOUNTS) == []
 
 
-def test_what_it_waits_for_comes_first() -> None:
+def test_an_object_waits_while_its_creation_is_blocked() -> None:
     assert decided(upper(), {}, blocked={"a": "secrets shop/key is not in a yet"}) == ["wait"]
 
 
-def test_what_is_settled_is_not_computed_again() -> None:
+def test_a_pair_in_sync_is_not_computed_again() -> None:
     assert decided(synced(spec="2"), {"a": lower()}, in_sync=frozenset({"a"})) == []
 
 
@@ -313,7 +313,7 @@ def _on(node: str, obj: Object) -> Object:
     return obj.with_fields(spec={"nodeName": node})
 
 
-def test_a_pod_is_bound_to_its_lower_ones_node_before_its_status_comes() -> None:
+def test_a_pod_is_bound_to_its_lower_ones_node_before_its_status_is_synced_up() -> None:
     assert decided(upper(), {"a": _on("n1", lower())}, of=ROBOTS) == ["bind u1 to n1"]
     assert decided(_on("n1", upper()), {"a": _on("n1", lower())}, of=ROBOTS) == ["patch u1/status in up"]
     assert decided(upper(), {"a": lower()}, of=ROBOTS) == ["patch u1/status in up"]
@@ -325,7 +325,7 @@ def test_a_pod_is_bound_to_the_upper_node_that_stands_for_its_lower_ones() -> No
     assert [_line(action) for action in decision.decide(pair, renamed).actions] == ["bind u1 to n1"]
 
 
-def test_a_binding_waits_for_its_node_and_what_leaves_is_not_bound() -> None:
+def test_a_binding_waits_for_its_node_and_a_pod_being_deleted_is_not_bound() -> None:
     node = Key("up", resources.NODES, "", "n2")
     wait = plan.Wait("node n2 is not in up yet", until=node)
     assert actions(upper(), {"a": _on("n2", lower())}, of=ROBOTS) == (wait,)
@@ -336,14 +336,14 @@ def test_a_binding_waits_for_its_node_and_what_leaves_is_not_bound() -> None:
     ]
 
 
-def test_a_lower_namespace_goes_when_the_upper_one_is_gone_not_while_it_leaves() -> None:
+def test_a_lower_namespace_is_deleted_when_the_upper_one_is_gone_not_while_it_terminates() -> None:
     there = {"a": lower(status={"phase": "Pending"})}
     assert decided(upper(**LEAVING, annotations={keys.LOWER_UID: "l1"}), there, of=resources.NAMESPACES) == ["wait"]
     assert decided(upper(**LEAVING), {}, of=resources.NAMESPACES) == []
     assert decided(None, there, {}, of=resources.NAMESPACES) == ["delete l1 in a, grace None"]
 
 
-def test_what_another_route_between_the_same_clusters_brought_is_left_alone_while_its_upper_object_lives() -> None:
+def test_a_copy_of_another_route_between_the_same_clusters_is_left_alone_while_its_upper_object_exists() -> None:
     brought = {"a": lower(annotations={**lower().annotations, keys.ROUTE: "vn2"})}
     ours = {"a": replace(LINKS["a"], nodes=frozenset({"vn1"}))}
 

@@ -38,7 +38,7 @@ def a_step(pod: Object, link: Link) -> Object:
     return pod.with_fields(spec=pod.spec | {"in": link.lower})
 
 
-def test_steps_see_where_the_upper_object_lives_and_who_owns_it() -> None:
+def test_steps_see_the_namespace_uid_and_owner_of_the_upper_object() -> None:
     def note(pod: Object, _link: Link) -> Object:
         return pod.with_fields(spec={"of": [pod.namespace, pod.uid, pod.metadata.owner_references[0].name]})
 
@@ -50,7 +50,7 @@ def test_steps_see_where_the_upper_object_lives_and_who_owns_it() -> None:
     assert mode.desired(Object.of(POD), KEY, LINK).spec == {"of": ["shop", "u1", "web"]}
 
 
-def test_only_what_a_rule_names_of_a_status_goes_down() -> None:
+def test_only_the_status_fields_of_a_rule_are_synced_down() -> None:
     def phase(obj: Object) -> dict[str, Any]:
         return {"phase": obj.status["phase"]}
 

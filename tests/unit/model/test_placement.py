@@ -29,12 +29,12 @@ def test_everywhere_and_only_read() -> None:
 
 
 @pytest.mark.parametrize(("node", "clusters"), [("vn-a", {"a"}), ("real-node", set()), ("", set()), (None, set())])
-def test_a_pod_lives_where_its_virtual_node_stands_for(node: str | None, clusters: set[str]) -> None:
+def test_a_pod_is_placed_in_the_cluster_of_its_virtual_node(node: str | None, clusters: set[str]) -> None:
     pod = OBJECT.with_fields(spec={"nodeName": node} if node is not None else None)
     assert placement.by_node_name(pod, KEY, facts()) == dict.fromkeys(clusters, Grade.CHOSEN)
 
 
-def test_what_is_used_is_where_its_users_are() -> None:
+def test_referenced_objects_are_placed_where_their_users_are() -> None:
     used = facts({(resources.SECRETS, "web"): frozenset({"b"})})
     assert placement.with_users(OBJECT, KEY, used) == {"b": Grade.CHOSEN}
     unknown = Unknown("pods are not listed yet")
@@ -68,7 +68,7 @@ def test_a_binding_names_its_role_but_not_a_cluster_role() -> None:
     assert list(role_bindings.role(binding(role={"kind": "ClusterRole", "name": "reader"}))) == []
 
 
-def test_what_is_left_out_is_nowhere_until_it_leaves() -> None:
+def test_an_excluded_object_is_placed_nowhere_until_it_is_deleted() -> None:
     policy = placement.outside(lambda key: key.namespace == "shop", placement.by_node_name)
     assert policy(OBJECT, KEY, facts()) == {}
     assert policy(OBJECT, KEY._replace(namespace="other"), facts()) == {"b": Grade.CHOSEN}
@@ -87,7 +87,7 @@ def test_an_annotation_places_an_object() -> None:
     }
 
 
-def test_what_is_wanted_by_one_of_several_policies_is_there() -> None:
+def test_the_placement_of_any_of_several_policies_applies() -> None:
     policy = placement.any_of(placement.by_node_name, placement.with_users)
     key = Key("up", resources.PODS, "shop", "web")
     used = facts({(resources.PODS, "web"): frozenset({"a"})})
@@ -96,7 +96,7 @@ def test_what_is_wanted_by_one_of_several_policies_is_there() -> None:
     assert policy(OBJECT, key, facts({(resources.PODS, "web"): unknown})) == unknown
 
 
-def test_what_goes_with_its_namespace_is_where_that_is() -> None:
+def test_objects_placed_with_their_namespace_are_where_it_is() -> None:
     there = replace(facts(), of_namespace=lambda name: {"a": Grade.CANDIDATE} if name == KEY.namespace else {})
     assert placement.with_namespace(OBJECT, KEY, there) == {"a": Grade.CANDIDATE}
     assert placement.with_namespace(OBJECT, KEY, facts()) == {}

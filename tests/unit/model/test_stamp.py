@@ -19,7 +19,7 @@ def test_a_mark_is_read_as_it_was_put() -> None:
     assert stamp.selector() == keys.UPPER
 
 
-def test_a_copy_is_other_route_a_route_only_if_both_name_their_nodes_and_have_none_in_common() -> None:
+def test_a_copy_is_of_another_route_only_if_both_name_their_nodes_and_have_none_in_common() -> None:
     assert ORIGIN.is_other_route(frozenset({"vn3"}))
     assert not ORIGIN.is_other_route(frozenset({"vn2", "vn3"}))
     assert not ORIGIN.is_other_route(frozenset())
@@ -39,7 +39,7 @@ def test_a_copy_of_a_copy_bears_one_mark() -> None:
     assert copied.annotations[keys.CARRIED] == "app;"
 
 
-def test_what_the_status_brought_up_does_not_go_down() -> None:
+def test_the_lower_uid_annotation_is_not_synced_down() -> None:
     assert keys.LOWER_UID not in stamp.put(thing(annotations={keys.LOWER_UID: "l1"}), ORIGIN).annotations
 
 

@@ -13,7 +13,7 @@ from hansa.model.mode import Mode
 from hansa.model.pair import Key, Link
 from hansa.model.placement import Intents, PlacementContext
 from hansa.modes import tensile
-from hansa.modes.tensile_settings import Controllers, CredentialSource, Lower, TensileSettings, link
+from hansa.modes.tensile_settings import Controllers, CredentialSource, LowerSettings, TensileSettings, link
 from hansa.nodes.settings import NodeSettings
 
 ALWAYS = {
@@ -29,7 +29,9 @@ NODE = NodeSettings("vn1", "a")
 
 
 def a_mode(**settings: Any) -> Mode:
-    return tensile.mode(TensileSettings(CredentialSource(), (Lower(CredentialSource(), NODE, link(NODE)),), **settings))
+    return tensile.mode(
+        TensileSettings(CredentialSource(), (LowerSettings(CredentialSource(), NODE, link(NODE)),), **settings)
+    )
 
 
 def placed(
@@ -99,7 +101,7 @@ def test_services_are_everywhere_but_those_of_the_system_only_if_wanted(resource
     assert [placed(a_mode(syncs_system_services=True), resource, place) for place in system] == [everywhere] * 2
 
 
-def test_names_are_the_same_below_but_for_the_root_ca() -> None:
+def test_lower_names_are_the_upper_names_except_for_the_root_ca() -> None:
     def below(resource: Resource, name: str, upper_id: str = "id") -> NamespacedName:
         return a_mode().lower_name(Key("up", resource, "shop", name), "u", Link("up", upper_id, "a"))
 
@@ -109,8 +111,9 @@ def test_names_are_the_same_below_but_for_the_root_ca() -> None:
     assert ours != below(resources.CONFIG_MAPS, "kube-root-ca.crt", "another id")
 
 
-def test_a_volume_comes_up_when_a_claim_of_ours_has_it() -> None:
+def test_a_volume_is_synced_up_when_it_is_bound_to_a_claim_of_ours() -> None:
     mode = tensile.volumes("id-of-up")
+    assert mode.name == "tensile-volumes"
     claims, volumes = (mode.rules[r] for r in (resources.PERSISTENT_VOLUME_CLAIMS, resources.PERSISTENT_VOLUMES))
     key = Key("a", resources.PERSISTENT_VOLUME_CLAIMS, "shop", "data")
     facts = PlacementContext(frozenset({"up"}), {}, lambda *_: frozenset({"up"}))

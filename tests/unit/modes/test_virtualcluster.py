@@ -9,7 +9,7 @@ from hansa.model.pair import Key, Link
 from hansa.model.references import Missing
 from hansa.model.translation.tenant.tenant_settings import Allowance
 from hansa.modes import virtualcluster, virtualcluster_settings
-from hansa.modes.virtualcluster_settings import Extra, InvalidSettings, Tenant, VirtualClusterSettings
+from hansa.modes.virtualcluster_settings import Extra, InvalidSettings, TenantSettings, VirtualClusterSettings
 
 DOWN = {
     resources.NAMESPACES,
@@ -32,7 +32,7 @@ UP = {
     resources.CUSTOM_RESOURCE_DEFINITIONS,
 }
 KEY = "default-fd1b34-vc-sample-1"
-LINK = Link(KEY, "id-of-tenant", "super", Tenant(KEY))
+LINK = Link(KEY, "id-of-tenant", "super", TenantSettings(KEY))
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,9 @@ def test_names_are_the_tenants_with_its_key_before_the_namespace() -> None:
 
 def test_two_tenants_with_the_same_names_never_meet() -> None:
     mode = virtualcluster.mode(VirtualClusterSettings())
-    links = [Link(key, f"id-of-{key}", "super", Tenant(key)) for key in ("default-aaaaaa-vc", "default-bbbbbb-vc")]
+    links = [
+        Link(key, f"id-of-{key}", "super", TenantSettings(key)) for key in ("default-aaaaaa-vc", "default-bbbbbb-vc")
+    ]
     for resource in DOWN:
         namespace = "" if resource == resources.NAMESPACES else "shop"
         one, other = (mode.lower_name(Key(link.upper, resource, namespace, "web"), "", link) for link in links)
@@ -119,11 +121,19 @@ def test_references_of_a_pod_are_required_or_placeholders_except_pull_secrets() 
     }
 
 
+def test_names_of_modes_are_labels_of_metrics() -> None:
+    settings = VirtualClusterSettings()
+    names = [virtualcluster.mode(settings).name, virtualcluster.shared(settings).name]
+    assert names == ["virtualcluster", "virtualcluster-shared"]
+
+
 def test_settings_are_parsed_by_name_and_an_unknown_one_is_reported() -> None:
     assert virtualcluster_settings.extra(["ingress", " networkpolicy", ""]) == {Extra.INGRESS, Extra.NETWORK_POLICY}
     assert virtualcluster_settings.allowances(["hostPath"]) == {Allowance.HOST_PATH}
     assert virtualcluster_settings.dns_options("ndots=5, edns0") == (("ndots", "5"), ("edns0", ""))
-    with pytest.raises(InvalidSettings, match='unknown extra resource "pods"; supported: ingress, '):
+    with pytest.raises(
+        InvalidSettings, match='^--extra-syncing-resources: .* "pods"; supported: ingress, networkpolicy$'
+    ):
         virtualcluster_settings.extra(["pods"])
-    with pytest.raises(InvalidSettings, match='unknown allowance "root"'):
+    with pytest.raises(InvalidSettings, match='^--allow: unknown allowance "root"; supported: hostPath, '):
         virtualcluster_settings.allowances(["root"])

@@ -1,13 +1,13 @@
 """A tenant's route, from its VirtualCluster."""
 
 from hansa.kube.objects import Object
-from hansa.model.translation.tenant.tenant_settings import Allowance, Tenant
+from hansa.model.translation.tenant.tenant_settings import Allowance, TenantSettings
 from hansa.modes import virtualcluster_route
 from hansa.tenancy.syncing.members import Tenancy
 from hansa.tenancy.syncing.owners import Owner
 
 OWNER = Owner("default-489f96-one", "default", "one", "u-1", "m-1")
-EVERYBODY = Tenant("")
+EVERYBODY = TenantSettings("")
 
 
 def route(*, common=EVERYBODY, ranges=("10.32.0.0/20",), spec=None, is_pooled=False, **annotations):
@@ -37,7 +37,7 @@ def test_a_route_knows_the_virtual_cluster_and_where_its_api_server_is():
 
 
 def test_a_virtual_cluster_allows_more_than_all_may():
-    common = Tenant("", allowed=frozenset({Allowance.HOST_PORTS}))
+    common = TenantSettings("", allowed=frozenset({Allowance.HOST_PORTS}))
     assert route(common=common, allow="hostPath").settings.allowed == {
         Allowance.HOST_PORTS,
         Allowance.HOST_PATH,

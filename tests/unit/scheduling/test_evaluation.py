@@ -23,7 +23,7 @@ def test_a_refusal_names_what_is_missing_the_largest_there_is_and_what_is_agains
     assert result.best is None
 
 
-def test_the_roomiest_node_of_the_roomiest_cluster_is_best():
+def test_the_node_with_most_free_capacity_in_the_cluster_with_most_is_best():
     views = [
         a_view(a_node("n1", cpu="2"), a_node("n2", cpu="3"), cluster="r1"),
         a_view(a_node("n1", cpu="8"), cluster="r2"),
@@ -59,7 +59,7 @@ def test_a_resource_that_no_node_offers_is_reported_as_insufficient():
     assert answer(wanting, a_view(a_node("n1"), a_node("n2", **{"example.com/gpu": "1"}))) == "r1/n2"
 
 
-def test_clusters_without_nodes_or_closed_ones_say_so():
+def test_clusters_without_nodes_and_closed_clusters_have_a_reason():
     closed = dataclasses.replace(a_view(a_node("n1"), cluster="r2"), closed="leaving the pool")
     assert answer(a_pod(), a_view(), closed) == "r1: no nodes. r2: leaving the pool"
     assert answer(a_pod()) == "no clusters"

@@ -22,7 +22,7 @@ def spread(topology, most=1, **more):
     ]
 
 
-def test_a_pod_goes_to_the_domain_of_those_that_it_must_be_near():
+def test_pod_affinity_places_a_pod_in_the_topology_domain_of_matching_pods():
     view = a_view(*NODES, web("w", "n3"))
     assert answer(a_pod(affinity=near(term(ZONE, **WEB))), view) == "r1/n2"
     assert answer(a_pod(affinity=near(term(HOST, **WEB))), view) == "r1/n3"
@@ -36,7 +36,7 @@ def test_pods_of_other_namespaces_count_only_if_they_are_named():
     assert answer(a_pod(affinity=near(named)), view) == "r1/n3"
 
 
-def test_the_first_of_a_group_that_must_be_together_goes_anywhere_with_the_label():
+def test_the_first_pod_that_matches_its_own_affinity_fits_any_node_with_the_topology_label():
     first = a_pod(labels=WEB, affinity=near(term(ZONE, **WEB)))
     assert answer(first, a_view(a_node("m", cpu="16"), *NODES)) == "r1/n0"
 
@@ -49,7 +49,7 @@ def test_a_pod_must_match_all_terms_to_be_near():
     assert answer(asking, both) == "r1/n4"
 
 
-def test_a_pod_keeps_away_from_those_that_it_must_be_apart_from():
+def test_pod_anti_affinity_excludes_the_domains_of_matching_pods():
     view = a_view(*NODES, web("w0", "n0"), web("w1", "n2"))
     assert answer(a_pod(affinity=apart(term(ZONE, **WEB))), view) == "r1/n4"
     assert answer(a_pod(affinity=apart(term(HOST, **WEB))), view) == "r1/n1"
@@ -58,7 +58,7 @@ def test_a_pod_keeps_away_from_those_that_it_must_be_apart_from():
     assert refused == "r1: 6 node(s) didn't match pod anti-affinity rules"
 
 
-def test_those_that_are_there_keep_others_away_until_they_go():
+def test_anti_affinity_of_existing_pods_excludes_new_pods_until_they_are_deleted():
     guard = a_pod("guard", on="n0", affinity=apart(term(ZONE, **WEB)))
     view = a_view(*NODES, guard)
     assert answer(a_pod(labels=WEB), view) == "r1/n2"

@@ -29,7 +29,7 @@ def add_to(commands: Any) -> None:
     )
     parser.add_argument("name", nargs="?", choices=SHOWS, metavar="DEMO", help="one of the demos below (default: all)")
     parser.add_argument(
-        "--keep", action="store_true", help="keep everything running at the end, until Ctrl-C (default no)"
+        "--keep", action="store_true", help="keep everything running at the end, until Ctrl-C (default false)"
     )
     parser.set_defaults(run=_run)
 

@@ -54,7 +54,7 @@ def parser() -> argparse.ArgumentParser:
     create.add_argument("-o", "--output", required=True, type=Path, metavar="PATH", help="kubeconfig file to write")
     listing = _add(commands, "list", _list, "list VirtualClusters with phase, version and age")
     listing.add_argument(
-        "-A", "--all-namespaces", action="store_true", help="list those of all namespaces (default: of one)"
+        "-A", "--all-namespaces", action="store_true", help="list those of all namespaces (default false)"
     )
     _add_name(_add(commands, "get", _get, "show the status and conditions of a VirtualCluster"))
     config = _add(commands, "kubeconfig", _kubeconfig, "print the kubeconfig of a VirtualCluster")
@@ -70,12 +70,12 @@ def parser() -> argparse.ArgumentParser:
         type=Path,
         default=SHELLS,
         metavar="FOLDER",
-        help="folder of the temporary kubeconfig (default %(default)s)",
+        help="folder of the temporary kubeconfig (default ~/.kube/vc)",
     )
     delete = _add(commands, "delete", _delete, "delete a VirtualCluster and its control plane")
     _add_name(delete)
     delete.add_argument(
-        "--wait", action=argparse.BooleanOptionalAction, default=True, help="wait until it is deleted (default yes)"
+        "--wait", action=argparse.BooleanOptionalAction, default=True, help="wait until it is deleted (default true)"
     )
     upgrade = _add(commands, "upgrade", _upgrade, "upgrade a VirtualCluster to the current state of a ClusterVersion")
     _add_name(upgrade)
@@ -96,7 +96,7 @@ def duration(text: str) -> float:
     return sum(float(number) * UNITS[unit] for number, unit in parts)
 
 
-def place(name: str, namespace: str) -> NamespacedName:
+def parse_name(name: str, namespace: str) -> NamespacedName:
     """Parse [NAMESPACE/]NAME."""
     before, slash, after = name.rpartition("/")
     return NamespacedName(before if slash else namespace, after)
@@ -112,7 +112,7 @@ def _add(commands: Any, name: str, run: Run, description: str) -> argparse.Argum
         type=duration,
         default=duration(DEFAULT_TIMEOUT),
         metavar="TIME",
-        help=f"time limit of waits (default {DEFAULT_TIMEOUT})",
+        help=f"time limit of waits, such as 90s, 5m or 1h30m (default {DEFAULT_TIMEOUT})",
     )
     command.set_defaults(run=lambda arguments: _connected(run, arguments))
     return command
@@ -176,27 +176,27 @@ async def _list(commands: Commands, arguments: argparse.Namespace, namespace: st
 
 
 async def _get(commands: Commands, arguments: argparse.Namespace, namespace: str) -> int:
-    print(printing.description(await commands.get(place(arguments.name, namespace))))
+    print(printing.description(await commands.get(parse_name(arguments.name, namespace))))
     return 0
 
 
 async def _kubeconfig(commands: Commands, arguments: argparse.Namespace, namespace: str) -> int:
-    await commands.kubeconfig(place(arguments.name, namespace), arguments.output)
+    await commands.kubeconfig(parse_name(arguments.name, namespace), arguments.output)
     return 0
 
 
 async def _exec(commands: Commands, arguments: argparse.Namespace, namespace: str) -> int:
-    key = place(arguments.name, namespace)
+    key = parse_name(arguments.name, namespace)
     return await commands.execute(key, arguments.command, folder=arguments.kubeconfig_file_dir)
 
 
 async def _delete(commands: Commands, arguments: argparse.Namespace, namespace: str) -> int:
-    await commands.delete(place(arguments.name, namespace), waits=arguments.wait)
+    await commands.delete(parse_name(arguments.name, namespace), waits=arguments.wait)
     return 0
 
 
 async def _upgrade(commands: Commands, arguments: argparse.Namespace, namespace: str) -> int:
-    await commands.upgrade(place(arguments.name, namespace), arguments.cluster_version)
+    await commands.upgrade(parse_name(arguments.name, namespace), arguments.cluster_version)
     return 0
 
 

@@ -60,7 +60,7 @@ class EventMirror:
         """Mirror an Event soon."""
         waiting = self._warnings if lower.event.get("type") == "Warning" else self._normal
         if not waiting.put(lower):
-            self._count(lower, "Dropped")
+            self._count(lower, errors.Answer.DROPPED)
 
     async def _mirror_warnings(self) -> None:
         while True:
@@ -82,9 +82,9 @@ class EventMirror:
         try:
             await self._send(lower.event, _event(lower.event, upper, message))
         except errors.ApiError as error:
-            self._count(lower, type(error).__name__)
+            self._count(lower, errors.answer_of(error))
         else:
-            self._count(lower, "ok")
+            self._count(lower, errors.Answer.OK)
 
     async def _send(self, event: Object, mirrored: Object) -> None:
         client = self._view.clusters.upper.cluster.client
@@ -100,8 +100,8 @@ class EventMirror:
         except errors.NotFound:
             await client.create(resources.EVENTS, mirrored)
 
-    def _count(self, lower: LowerEvent, result: str) -> None:
-        self._counter.labels(lower.lower, result).inc()
+    def _count(self, lower: LowerEvent, answer: errors.Answer) -> None:
+        self._counter.labels(lower.lower, answer).inc()
 
 
 class _Waiting:

@@ -26,12 +26,19 @@ class Placements:
         self.tokens: tokens.Tokens | None = None  # if the mode mints tokens
         self._namespaces = namespaces.Namespaces(clusters.upper, self._mode)
         self._context = self._new_context()
+        # Placements that were computed for a change, until the decision on it: one computation per event.
+        self._computed: dict[Key, tuple[Object, placement.Intents]] = {}
 
     def changed(self, ref: ObjectRef) -> None:
         """An upper object changed: its references, and the placement of the objects it refers to, may have changed."""
         if self.tokens is not None and ref.resource == resources.SERVICE_ACCOUNTS:
             self.tokens.account_changed(ref.name)
-        self.references.update(ref, self._clusters.get(self._clusters.key(ref)), self._context)
+        key = self._clusters.key(ref)
+        self.decided(key)
+        upper = self._clusters.get(key)
+        is_synced = self._mode.rules[key.resource].is_synced
+        placed = self._compute(key, upper) if is_synced and upper is not None else None
+        self.references.update(ref, upper, self._context, placed)
         if self._namespaces and ref.resource == resources.NAMESPACES:
             for one in self._namespaces.update(ref.name.name, self._of_namespace(ref.name.name)):
                 self.changed(one)
@@ -57,17 +64,28 @@ class Placements:
 
     def of(self, key: Key, upper: Object) -> placement.Intents:
         """Where an upper object is placed."""
+        known = self._computed.get(key)
+        if known is not None and known[0] is upper:
+            return known[1]
         return self._mode.rules[key.resource].placed(upper, key, self._context)
+
+    def decided(self, key: Key) -> None:
+        """A decision was made: the next one may have another placement."""
+        self._computed.pop(key, None)
 
     def concerned(self, key: Key) -> list[str]:
         """The lower clusters that a key concerns now: where its object is placed, or has a copy."""
         if not self._mode.rules[key.resource].is_synced:
             return []
         source = self.source(key)
-        intents = self.of(key, source) if isinstance(source, Object) else {}
+        intents = self._compute(key, source) if isinstance(source, Object) else {}
         placed = () if isinstance(intents, Unknown) else intents
         uid = source.uid if isinstance(source, Object) else ""
-        return [name for name in self._clusters.lowers if name in placed or any(self._clusters.below(key, name, uid))]
+        clusters = self._clusters
+        found = [name for name in clusters.lowers if name in placed or any(clusters.below(key, name, uid))]
+        if not found:
+            self.decided(key)  # there will be none
+        return found
 
     def users(self, key: Key) -> frozenset[str]:
         """The lower clusters with objects that refer to this one."""
@@ -77,10 +95,15 @@ class Placements:
         """The copies of an upper object; None while every lower cluster that needs it is unknown."""
         users = self.users(key)
         lowers = self._clusters.lowers
-        if all(lower.unknown_reason for name, lower in lowers.items() if name in users):
+        if all(lower.unknown_reason_of(key.resource) for name, lower in lowers.items() if name in users):
             return None
         found = ((cluster, self._clusters.copy(key, cluster)) for cluster in lowers)
         return [obj for cluster, obj in found if obj and self._clusters.topic(cluster, key.resource, obj) == key]
+
+    def _compute(self, key: Key, upper: Object) -> placement.Intents:
+        intents = self.of(key, upper)
+        self._computed[key] = upper, intents
+        return intents
 
     def _users_changed(self, ref: ObjectRef) -> None:
         """Other objects refer to this one now: it may be placed elsewhere, and so may what it refers to."""

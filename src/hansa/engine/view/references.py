@@ -12,7 +12,7 @@ from hansa.kube.objects import NamespacedName, Object
 from hansa.kube.resource import Resource
 from hansa.model.mode import Mode
 from hansa.model.pair import Key, Unknown
-from hansa.model.placement import PlacementContext, Referable
+from hansa.model.placement import Intents, PlacementContext, Referable
 from hansa.model.references import Missing, Reference
 
 T = TypeVar("T")
@@ -73,10 +73,12 @@ class References:
         """Whether objects in lower clusters must not find another object under this name."""
         return name in self._placeholders
 
-    def update(self, name: ObjectRef, obj: Object | None, context: PlacementContext) -> None:
-        """An object changed or is gone: what it needs, and where, may have changed."""
+    def update(
+        self, name: ObjectRef, obj: Object | None, context: PlacementContext, placed: Intents | None = None
+    ) -> None:
+        """An object changed or is gone: what it needs, and where, may have changed. `placed` is its placement."""
         before = self._parts.get(name, _NOTHING)
-        after = _NOTHING if obj is None else self._part(name, obj, context, before=before)
+        after = _NOTHING if obj is None else self._part(name, obj, context, placed, before=before)
         if after is before or after == before:
             return
         if after is _NOTHING:
@@ -90,9 +92,11 @@ class References:
             for follower in tuple(self._placed_with.get(one, ())):
                 self._changed(follower)
 
-    def _part(self, name: ObjectRef, obj: Object, context: PlacementContext, *, before: _Part) -> _Part:
+    def _part(
+        self, name: ObjectRef, obj: Object, context: PlacementContext, placed: Intents | None, *, before: _Part
+    ) -> _Part:
         rule = self._mode.rules[name.resource]
-        needs = rule.needs(obj, Key(self._upper, name.resource, *name.name), context)
+        needs = rule.needs(obj, Key(self._upper, name.resource, *name.name), context, placed)
         clusters = before.clusters if isinstance(needs, Unknown) else _shared(frozenset(needs))
         now = _content(obj) if clusters else 0
         if clusters and now == before.content:

@@ -18,7 +18,7 @@ from hansa.kube import resources
 from hansa.kube.objects import NamespacedName, Object
 from hansa.kube.resource import Resource
 from hansa.model import keys, pair, placement, stamp
-from hansa.model.lookups import Found, Lookups
+from hansa.model.lookups import Found, Lookups, Undeclared
 from hansa.model.mode import Rule
 from hansa.model.pair import Grade, Key, Link, Pair, Unknown
 from hansa.model.references import Reference
@@ -133,6 +133,9 @@ class Snapshots:
             references.append(Reference(resources.NODES, "", self.clusters.mode.upper_node(node, link)))
         if not references:
             return link if grade is link.grade else replace(link, grade=grade)
+        declared = frozenset({resources.NODES}) | (rule.reads.kinds if rule.reads is not None else frozenset())
+        if undeclared := {one.resource for one in references} - declared:
+            raise Undeclared(f"{rule.resource} reads {', '.join(map(str, undeclared))}: declare them in Rule.reads")
         return replace(link, grade=grade, lookups=self._lookups(references, cluster))
 
     def _lookups(self, references: Iterable[Reference], cluster: str) -> Lookups:

@@ -19,24 +19,27 @@ EXEC_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.i
 EXEC_EXTENSION = "client.authentication.k8s.io/exec"  # a cluster's settings for its plugin
 
 
-def from_files(*paths: Path | str, context: str = "") -> Credentials:
-    """Credentials from kubeconfig files, read again when one of them changes."""
+def from_files(*paths: Path | str, context: str = "", remedy: str = "correct the path") -> Credentials:
+    """Credentials from kubeconfig files, read again when one of them changes. `remedy` is for missing files."""
     files = tuple(Path(path) for path in paths)
-    return Credentials(lambda: login(read_files(files), context=context))
+    return Credentials(lambda: login(read_files(files, remedy=remedy), context=context))
 
 
-def from_environment(environ: Mapping[str, str] | None = None, *, context: str = "") -> Credentials:
-    """Credentials from the files in $KUBECONFIG, or from ~/.kube/config."""
+def from_environment(
+    environ: Mapping[str, str] | None = None, *, context: str = "", flag: str = "--kubeconfig"
+) -> Credentials:
+    """Credentials from the files in $KUBECONFIG, or from ~/.kube/config. `flag` is what the user can give instead."""
     named = (os.environ if environ is None else environ).get("KUBECONFIG", "")
     paths = [Path(path) for path in named.split(os.pathsep) if path]
-    return from_files(*(paths or [Path.home() / ".kube" / "config"]), context=context)
+    remedy = f"{'correct' if paths else 'set'} KUBECONFIG, or give {flag}"
+    return from_files(*(paths or [Path.home() / ".kube" / "config"]), context=context, remedy=remedy)
 
 
-def read_files(paths: Sequence[Path]) -> list["Entry"]:
+def read_files(paths: Sequence[Path], *, remedy: str = "correct the path") -> list["Entry"]:
     """Read kubeconfigs to be merged. As kubectl does: of several files some may be missing, the only one may not."""
     there = [path for path in paths if path.exists()]
     if not there:
-        raise BadCredentials(f"there is no kubeconfig at {' or '.join(str(path) for path in paths)}")
+        raise BadCredentials(f"there is no kubeconfig at {' or '.join(str(path) for path in paths)}; {remedy}")
     return [_parse(_read(path), str(path), path.absolute().parent) for path in there]
 
 

@@ -20,7 +20,7 @@ from hansa.scheduling.pooling.reservations import Reservations
 from hansa.scheduling.pooling.upper_clusters import NAMESPACE, NamespaceRef, Upper, Uppers
 from hansa.scheduling.slicing import placements
 from hansa.scheduling.slicing.placements import Holding
-from hansa.scheduling.slicing.planning import Plan, plan
+from hansa.scheduling.slicing.planning import SlicePlan, plan
 
 log = logging.getLogger(__name__)
 CONDITION = "Placed"
@@ -103,7 +103,7 @@ class NamespaceScheduler:
         if self._reservations.hold(namespace_ref, holding):
             self._holding_changed(namespace_ref)
 
-    async def _write(self, upper: Upper, namespace: objects.Object, new_plan: Plan) -> objects.Object:
+    async def _write(self, upper: Upper, namespace: objects.Object, new_plan: SlicePlan) -> objects.Object:
         wanted = _annotations(new_plan)
         if all(namespace.annotations.get(key) == value for key, value in wanted.items()):
             return namespace
@@ -116,15 +116,15 @@ class NamespaceScheduler:
         log.info("namespace placed", extra={"cluster": upper.name, "namespace": namespace.name, "placements": text})
         return written
 
-    async def _report(self, upper: Upper, namespace: objects.Object, new_plan: Plan, refused: str) -> None:
+    async def _report(self, upper: Upper, namespace: objects.Object, new_plan: SlicePlan, refused: str) -> None:
         if refused:
             upper.recorder.record(
                 InvolvedObject.of(namespace), "PlacementsRefused", refused, event_type=EventType.WARNING
             )
         if new_plan.missing is not None:
-            await self._set_condition(upper, namespace, "False", "WaitsForRoom", str(new_plan.missing))
+            await self._set_condition(upper, namespace, "False", "InsufficientCapacity", str(new_plan.missing))
         elif new_plan.notes:
-            await self._set_condition(upper, namespace, "True", "KeepsMore", "; ".join(new_plan.notes))
+            await self._set_condition(upper, namespace, "True", "ExceedsQuota", "; ".join(new_plan.notes))
         elif new_plan.wanted:
             await self._set_condition(upper, namespace, "True", "Placed", f"all {new_plan.wanted} slices are placed")
         elif _condition(namespace):
@@ -161,7 +161,7 @@ class NamespaceScheduler:
             upper.namespaces.observe(written)
 
 
-def _annotations(new_plan: Plan) -> dict[str, str | None]:
+def _annotations(new_plan: SlicePlan) -> dict[str, str | None]:
     later = dict.fromkeys(key.replace(*keys.POOL, 1) for key in (keys.PLACEMENTS,))
     if not new_plan.placements:
         return {keys.PLACEMENTS: None, keys.PLANNED: None, **later}

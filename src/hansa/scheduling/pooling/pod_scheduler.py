@@ -136,7 +136,7 @@ class PodScheduler:
                 if verdict.refusals
                 else f"namespace {pod.namespace} has no slices: create a ResourceQuota in it"
             )
-            upper.recorder.record(InvolvedObject.of(pod), "NoCluster", reason, event_type=EventType.WARNING)
+            upper.recorder.record(InvolvedObject.of(pod), "FailedScheduling", reason, event_type=EventType.WARNING)
             return controller.After(AVOID_SECONDS) if avoided else controller.Done()
         if verdict.best.cluster != assigned:
             await self._assign(pod_ref, upper, pod, request, verdict.best)

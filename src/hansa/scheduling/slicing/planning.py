@@ -11,14 +11,14 @@ from math import ceil
 from hansa.model import requests
 from hansa.scheduling.slicing import manual_placements, placements, slices
 from hansa.scheduling.slicing.placements import Holding, Placements
-from hansa.scheduling.slicing.policies import Candidate, Order, Policy
+from hansa.scheduling.slicing.policies import Order, Policy, SliceCandidate
 from hansa.scheduling.slicing.pool import Member, Pool, State
 from hansa.scheduling.slicing.slice_request import SliceRequest
 from hansa.scheduling.verdict import amount_text
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
+class MissingSlices:
     """Slices that are not placed, and why each cluster has no capacity for one more."""
 
     slices: int
@@ -32,12 +32,12 @@ class Missing:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SlicePlan:
     """The desired placements. `refused` is why placements that a user wrote are not applied."""
 
     holding: Holding
     wanted: int
-    missing: Missing | None = None
+    missing: MissingSlices | None = None
     refused: str = ""
     notes: tuple[str, ...] = ()
 
@@ -46,11 +46,11 @@ class Plan:
         return self.holding.placements
 
 
-def plan(request: SliceRequest, pool: Pool) -> Plan:
+def plan(request: SliceRequest, pool: Pool) -> SlicePlan:
     """Place the slices of a namespace. What it holds in the pool already counts as free."""
     wanted = slices.count(request.quota, request.slice)
     if not wanted:
-        return Plan(Holding({}, request.slice), 0)
+        return SlicePlan(Holding({}, request.slice), 0)
     pool = pool.with_holding(request.namespace, Holding())
     base, refused = _base(request, pool, wanted)
     targets = [
@@ -62,7 +62,7 @@ def plan(request: SliceRequest, pool: Pool) -> Plan:
     missing = _missing(wanted - len(placed), request.slice, targets, pool)
     if missing is not None and not request.may_be_partial:
         placed = _kept(placed, base, pool)
-    return Plan(placed, wanted, missing, refused, _notes(targets, wanted - len(placed)))
+    return SlicePlan(placed, wanted, missing, refused, _notes(targets, wanted - len(placed)))
 
 
 class _Target:
@@ -87,7 +87,7 @@ class _Target:
 
     def order(self, policy: Policy, rest: int) -> tuple[bool, Fraction, Fraction, Order]:
         gain = self.gain()
-        candidate = Candidate(self.cluster, self.labels, self.slices, self.most - self.slices)
+        candidate = SliceCandidate(self.cluster, self.labels, self.slices, self.most - self.slices)
         return (self.is_leaving, -gain, -self.busy if gain else Fraction(0), policy.order(candidate, rest))
 
 
@@ -142,10 +142,12 @@ def _kept(placed: Holding, base: Holding, pool: Pool) -> Holding:
     return Holding({name: base.placements[name] for name in sorted(there) if name in base.placements}, base.slice)
 
 
-def _missing(number: int, slice_: slices.Slice, targets: list[_Target], pool: Pool) -> Missing | None:
+def _missing(number: int, slice_: slices.Slice, targets: list[_Target], pool: Pool) -> MissingSlices | None:
     if number <= 0:
         return None
-    return Missing(number, slices.times(slice_, number), tuple(_lacks(target, slice_, pool) for target in targets))
+    return MissingSlices(
+        number, slices.times(slice_, number), tuple(_lacks(target, slice_, pool) for target in targets)
+    )
 
 
 def _lacks(target: _Target, slice_: slices.Slice, pool: Pool) -> str:

@@ -13,7 +13,7 @@ class PolicyError(errors.HansaError, ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class SliceCandidate:
     """A cluster that could have one more slice of a namespace."""
 
     cluster: str
@@ -28,7 +28,7 @@ Order = tuple[int | str, ...]
 class Policy(Protocol):
     """An order of candidate clusters."""
 
-    def order(self, candidate: Candidate, rest: int) -> Order:
+    def order(self, candidate: SliceCandidate, rest: int) -> Order:
         """The sort key of a candidate while `rest` slices are not placed; the lowest is first."""
 
 
@@ -36,7 +36,7 @@ class Policy(Protocol):
 class Spread:
     """Over as many clusters as possible, evenly."""
 
-    def order(self, candidate: Candidate, rest: int) -> Order:
+    def order(self, candidate: SliceCandidate, rest: int) -> Order:
         return (candidate.slices, -candidate.room, candidate.cluster)
 
 
@@ -44,7 +44,7 @@ class Spread:
 class Pack:
     """Into as few clusters as possible: those with slices, then the smallest that fits all, then the largest."""
 
-    def order(self, candidate: Candidate, rest: int) -> Order:
+    def order(self, candidate: SliceCandidate, rest: int) -> Order:
         takes_all = candidate.room >= rest
         return (
             not candidate.slices,
@@ -60,7 +60,7 @@ class Prefer:
 
     preferences: tuple[tuple[selectors.Selector, int], ...]
 
-    def order(self, candidate: Candidate, rest: int) -> Order:
+    def order(self, candidate: SliceCandidate, rest: int) -> Order:
         weight = sum(weight for selector, weight in self.preferences if selector.matches(candidate.labels))
         return (-weight, *Spread().order(candidate, rest))
 

@@ -26,6 +26,7 @@ from hansa.tenancy.api import (
     CLUSTER_VERSIONS,
     VIRTUAL_CLUSTERS,
     BadVirtualCluster,
+    ConditionState,
     ConditionType,
     Network,
     Phase,
@@ -34,7 +35,7 @@ from hansa.tenancy.api import (
 from hansa.tenancy.operator import failures, status
 from hansa.tenancy.operator.provisioning import Progress, Provisioner, Ready, Removed
 from hansa.tenancy.operator.service_cidrs import ServiceCidrPool
-from hansa.tenancy.operator.status import Report, Verdict
+from hansa.tenancy.operator.status import Report
 from hansa.tenancy.operator.tenant import Tenant
 from hansa.tenancy.operator.version_choice import Choice
 
@@ -209,11 +210,11 @@ class VirtualClusters:
             self._observe(labelled)
             vc = api.virtual_cluster(labelled)
         report = status.running(is_upgraded=was_upgrade or vc.status.reason == status.UPGRADED)
-        found = Verdict(not choice.missing, "Found" if not choice.missing else "NotFound", choice.missing)
+        found = ConditionState(not choice.missing, "Found" if not choice.missing else "NotFound", choice.missing)
         conditions = {
             **report.conditions,
             ConditionType.CLUSTER_VERSION_FOUND: found,
-            ConditionType.ROOT_NAMESPACE_READY: Verdict(True, "Made"),
+            ConditionType.ROOT_NAMESPACE_READY: ConditionState(True, "Made"),
         }
         more = {"clusterVersion": choice.version.name}
         await self._report(vc, replace(report, conditions=conditions, more=more))

@@ -5,10 +5,10 @@ The controller uses it for errors of type BadVirtualCluster; all others are `sta
 
 from dataclasses import replace
 
-from hansa.tenancy.api import BadVirtualCluster, ConditionType, VirtualCluster
+from hansa.tenancy.api import BadVirtualCluster, ConditionState, ConditionType, VirtualCluster
 from hansa.tenancy.operator import status
 from hansa.tenancy.operator.root_namespace import TakenNamespace
-from hansa.tenancy.operator.status import Report, Verdict
+from hansa.tenancy.operator.status import Report
 from hansa.tenancy.operator.version_choice import MissingVersion
 
 
@@ -22,4 +22,4 @@ def report(vc: VirtualCluster, error: BadVirtualCluster) -> Report:
         case _:
             kind, reason = ConditionType.READY, "InvalidVirtualCluster"
     failed = status.failed(vc, str(error), reason=reason, needs_user=True)
-    return replace(failed, conditions={**failed.conditions, kind: Verdict(False, reason, str(error))})
+    return replace(failed, conditions={**failed.conditions, kind: ConditionState(False, reason, str(error))})

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from hansa.tenancy.api import Condition, ConditionType, Phase, VirtualCluster
+from hansa.tenancy.api import Condition, ConditionState, ConditionType, Phase, VirtualCluster
 
 CREATING = "ClusterCreating"
 RUNNING, RUNNING_MESSAGE = "TenantControlPlaneRunning", "tenant control plane is running"
@@ -24,37 +24,28 @@ LONGEST_MESSAGE = 1024  # characters
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """A condition without its lastTransitionTime."""
-
-    status: bool
-    reason: str
-    message: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Report:
     """The status to write. Conditions that it does not list stay as they are."""
 
     phase: Phase
     reason: str
     message: str
-    conditions: Mapping[ConditionType, Verdict] = field(default_factory=dict)
+    conditions: Mapping[ConditionType, ConditionState] = field(default_factory=dict)
     more: Mapping[str, str] = field(default_factory=dict)  # other fields of the status
 
 
 def running(*, is_upgraded: bool) -> Report:
     """The control plane runs as desired."""
     reason, message = (UPGRADED, UPGRADED_MESSAGE) if is_upgraded else (RUNNING, RUNNING_MESSAGE)
-    return Report(Phase.RUNNING, reason, message, {ConditionType.READY: Verdict(True, RUNNING, RUNNING_MESSAGE)})
+    return Report(Phase.RUNNING, reason, message, {ConditionType.READY: ConditionState(True, RUNNING, RUNNING_MESSAGE)})
 
 
 def working(vc: VirtualCluster, message: str, *, is_upgrade: bool) -> Report:
     """Creation, repair or upgrade is in progress. A running control plane keeps its phase, except for an upgrade."""
     if is_upgrade:
         return Report(Phase.UPDATING, UPGRADING, message)
-    verdict = {ConditionType.READY: Verdict(False, CREATING, message)}
-    return Report(Phase.RUNNING if vc.is_running else Phase.PENDING, CREATING, message, verdict)
+    state = {ConditionType.READY: ConditionState(False, CREATING, message)}
+    return Report(Phase.RUNNING if vc.is_running else Phase.PENDING, CREATING, message, state)
 
 
 def failed(vc: VirtualCluster, message: str, *, reason: str = "", needs_user: bool = False) -> Report:
@@ -63,7 +54,7 @@ def failed(vc: VirtualCluster, message: str, *, reason: str = "", needs_user: bo
         return Report(Phase.UPDATING, reason or UPGRADE_FAILED, message)
     phase = Phase.RUNNING if vc.is_running else Phase.ERROR if needs_user else Phase.PENDING
     reason = reason or FAILED
-    return Report(phase, reason, message, {ConditionType.READY: Verdict(False, reason, message)})
+    return Report(phase, reason, message, {ConditionType.READY: ConditionState(False, reason, message)})
 
 
 def patch(vc: VirtualCluster, report: Report, now: datetime.datetime) -> dict[str, Any]:
@@ -84,20 +75,20 @@ def patch(vc: VirtualCluster, report: Report, now: datetime.datetime) -> dict[st
 
 
 def _conditions(
-    vc: VirtualCluster, verdicts: Mapping[ConditionType, Verdict], now: datetime.datetime
+    vc: VirtualCluster, states: Mapping[ConditionType, ConditionState], now: datetime.datetime
 ) -> tuple[Condition, ...]:
     old = {one.type: one for one in vc.status.conditions}
-    return tuple((old | {str(kind): _condition(vc, kind, verdict, now) for kind, verdict in verdicts.items()}).values())
+    return tuple((old | {str(kind): _condition(vc, kind, state, now) for kind, state in states.items()}).values())
 
 
-def _condition(vc: VirtualCluster, kind: ConditionType, verdict: Verdict, now: datetime.datetime) -> Condition:
-    status, old = "True" if verdict.status else "False", vc.condition(kind)
+def _condition(vc: VirtualCluster, kind: ConditionType, state: ConditionState, now: datetime.datetime) -> Condition:
+    status, old = "True" if state.status else "False", vc.condition(kind)
     since = old.last_transition_time if old and old.status == status else now.strftime("%Y-%m-%dT%H:%M:%SZ")
     return Condition(
         type=str(kind),
         status=status,
-        reason=verdict.reason,
-        message=verdict.message[:LONGEST_MESSAGE],
+        reason=state.reason,
+        message=state.message[:LONGEST_MESSAGE],
         last_transition_time=since,
         observed_generation=vc.object.metadata.generation,
     )

@@ -8,7 +8,7 @@ from hansa.kube.client import Client
 from hansa.kube.objects import NamespacedName, Object
 from hansa.runtime.errors import HansaError
 
-PLACE: Final = NamespacedName("kube-system", "supercluster-info")
+CONFIG_MAP: Final = NamespacedName("kube-system", "supercluster-info")
 FIELD: Final = "id"
 LONGEST: Final = 50  # characters; the id becomes a part of names and of annotation keys
 _FORM: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
@@ -30,14 +30,14 @@ def checked(text: str) -> str:
 
 def config_map(id_: str) -> Object:
     """The ConfigMap with the id."""
-    metadata = {"namespace": PLACE.namespace, "name": PLACE.name}
+    metadata = {"namespace": CONFIG_MAP.namespace, "name": CONFIG_MAP.name}
     return Object.of({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {FIELD: id_}})
 
 
 async def find(client: Client) -> str:
     """The id of a cluster; empty if it has none."""
     try:
-        found = await client.get(resources.CONFIG_MAPS, PLACE.name, namespace=PLACE.namespace)
+        found = await client.get(resources.CONFIG_MAPS, CONFIG_MAP.name, namespace=CONFIG_MAP.namespace)
     except errors.NotFound:
         return ""
     return str((found.get("data") or {}).get(FIELD, ""))
@@ -46,5 +46,5 @@ async def find(client: Client) -> str:
 async def read(client: Client) -> str:
     """The id of a super cluster that must have one."""
     if not (id_ := await find(client)):
-        raise BadId(f'the super cluster has no id: ConfigMap {PLACE} is missing; create it with "hansa join"')
+        raise BadId(f'the super cluster has no id: ConfigMap {CONFIG_MAP} is missing; create it with "hansa join"')
     return checked(id_)

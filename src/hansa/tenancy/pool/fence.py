@@ -11,7 +11,7 @@ from hansa.kube.objects import NamespacedName, Object
 from hansa.model import keys, requests
 from hansa.tenancy.pool import cluster_id
 
-PLACE: Final = NamespacedName(cluster_id.PLACE.namespace, "hansa-fence")
+LEASE: Final = NamespacedName(cluster_id.CONFIG_MAP.namespace, "hansa-fence")
 RENEWALS: Final = 6  # per lease duration
 CHECKS: Final = 12  # of the lease by the agent, per lease duration
 NOTES: Final = 2  # per lease duration, by which vc-scheduler sees that the agent is running

@@ -58,7 +58,7 @@ class FenceRenewer:
     ) -> None:
         self._settings, self._meta, self._clock = settings, meta, clock
         self._report, self._report_agent = report, report_agent
-        self._answers: dict[str, str] = {}  # the latest one of each cluster
+        self._answers: dict[str, errors.Answer] = {}  # the latest one of each cluster
         self._renewals = metrics.counter(
             "hansa_fence_renewals_total",
             "Renewals of fences of super clusters, by answer.",
@@ -83,14 +83,14 @@ class FenceRenewer:
             end()
 
     async def _renew(self, cluster: Cluster, meta: str, agent: AgentPresence) -> None:
-        answer = "ok"
+        answer = errors.Answer.OK
         try:
             async with asyncio.timeout(self._settings.lost_after / fence.RENEWALS):
                 # The report comes first: vc-scheduler must not count a cluster as lost whose fence is renewed.
                 await self._report(cluster.name)
                 lease = await self._write(cluster.client, meta)
         except (errors.ApiError, TimeoutError) as error:
-            answer = type(error).__name__
+            answer = errors.answer_of(error)
             if answer != self._answers.get(cluster.name):
                 log.warning("fence renewal failed", extra={"cluster": cluster.name, "error": str(error) or "timeout"})
         else:
@@ -103,11 +103,11 @@ class FenceRenewer:
         now = self._clock.wall().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         settings = self._settings
         renewal = fence.renewal(settings.holder, now, lost_after=settings.lost_after, grace=settings.grace, meta=meta)
-        place = fence.PLACE
+        lease = fence.LEASE
         try:
-            return await client.patch(resources.LEASES, place.name, renewal, namespace=place.namespace)
+            return await client.patch(resources.LEASES, lease.name, renewal, namespace=lease.namespace)
         except errors.NotFound:  # the super cluster joined without `hansa join`, which creates the lease
-            renewal["metadata"] |= {"namespace": place.namespace, "name": place.name}
+            renewal["metadata"] |= {"namespace": lease.namespace, "name": lease.name}
             kind = {"apiVersion": resources.LEASES.api_version, "kind": resources.LEASES.kind}
             return await client.create(resources.LEASES, Object.of({**kind, **renewal}))
 
@@ -136,10 +136,10 @@ class AgentAnnotations:
     def _record(self, found: Object, has_agent: bool) -> None:
         if has_agent:
             message = "super-agent is running: it deletes tenants' pods if the super cluster is cut off"
-            self._recorder.record(InvolvedObject.of(found), "AgentLooks", message)
+            self._recorder.record(InvolvedObject.of(found), "AgentRunning", message)
         else:
             message = (
-                f"super-agent stopped checking Lease {fence.PLACE}: if the super cluster is cut off, tenants' pods keep"
+                f"super-agent stopped checking Lease {fence.LEASE}: if the super cluster is cut off, tenants' pods keep"
                 " running there while replacements start elsewhere; restart the agent"
             )
-            self._recorder.record(InvolvedObject.of(found), "AgentSilent", message, event_type=EventType.WARNING)
+            self._recorder.record(InvolvedObject.of(found), "AgentNotResponding", message, event_type=EventType.WARNING)

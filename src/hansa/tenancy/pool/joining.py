@@ -60,17 +60,17 @@ class Joining:
             await meta.patch(joined.clusters, self.id, phase, namespace=joined.namespace, subresource="status")
 
     async def _token(self) -> str:
-        place = join_manifests.TOKEN
+        key = join_manifests.TOKEN
         try:
             async with asyncio.timeout(TOKEN_SECONDS):
                 while True:
-                    secret = await self.below.get(resources.SECRETS, place.name, namespace=place.namespace)
+                    secret = await self.below.get(resources.SECRETS, key.name, namespace=key.namespace)
                     if token := (secret.get("data") or {}).get("token"):
                         return base64.b64decode(token).decode()
                     await asyncio.sleep(POLL_SECONDS)
         except TimeoutError:
             raise HansaError(
-                f"Secret {place} of the super cluster has no token after {TOKEN_SECONDS:.0f} s;"
+                f"Secret {key} of the super cluster has no token after {TOKEN_SECONDS:.0f} s;"
                 " check that its kube-controller-manager is running"
             ) from None
 

@@ -54,9 +54,9 @@ class SuperAgent:
                 await self._clock.sleep(wait)
 
     async def _read(self) -> Object | None:
-        place = fence.PLACE
+        lease = fence.LEASE
         try:
-            return await self._client.get(resources.LEASES, place.name, namespace=place.namespace)
+            return await self._client.get(resources.LEASES, lease.name, namespace=lease.namespace)
         except errors.NotFound:
             return None
 
@@ -67,7 +67,7 @@ class SuperAgent:
         if lease is None or found is None:
             self._unfence()
             if not self._is_missing:
-                log.warning("no fence: lease missing or never renewed", extra={"lease": str(fence.PLACE)})
+                log.warning("no fence: lease missing or never renewed", extra={"lease": str(fence.LEASE)})
             self._is_missing = True
             return
         self._is_missing = False
@@ -90,7 +90,7 @@ class SuperAgent:
         age = self._fence.age(now)
         if age > 2 * found.duration / fence.RENEWALS or now - self._noted >= found.duration / fence.NOTES:
             await self._client.patch(
-                resources.LEASES, fence.PLACE.name, fence.note(found, age), namespace=fence.PLACE.namespace
+                resources.LEASES, fence.LEASE.name, fence.note(found, age), namespace=fence.LEASE.namespace
             )
             self._noted = now
 
@@ -99,7 +99,7 @@ class SuperAgent:
         if not self._is_fenced or pods:
             age = f"{self._fence.age(self._clock.now()):.0f}"
             log.warning("fence expired", extra={"seconds": age, "pods": len(pods)})
-            message = f"Lease {fence.PLACE} was not renewed for {age} s: deleting {len(pods)} pods of tenants"
+            message = f"Lease {fence.LEASE} was not renewed for {age} s: deleting {len(pods)} pods of tenants"
             self._recorder.record(InvolvedObject.of(lease), "Fenced", message, event_type=EventType.WARNING)
         self._is_fenced = True
         for first in range(0, len(pods), CONCURRENT_DELETES):

@@ -24,9 +24,9 @@ class Claims:
         self._holders[cluster_id] = min(mine, self._holders.get(cluster_id, mine))
         return self._holders[cluster_id][1]
 
-    def release(self, place: NamespacedName) -> None:
+    def release(self, vc_name: NamespacedName) -> None:
         """Drop all claims of a VirtualCluster."""
-        self._holders = {id_: holder for id_, holder in self._holders.items() if holder[1] != place}
+        self._holders = {id_: holder for id_, holder in self._holders.items() if holder[1] != vc_name}
 
 
 def _age(vc: Object) -> Age:

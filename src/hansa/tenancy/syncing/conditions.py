@@ -15,12 +15,11 @@ from hansa.kube.client import Client
 from hansa.kube.objects import Object
 from hansa.runtime import clock
 from hansa.tenancy import api
-from hansa.tenancy.api import VIRTUAL_CLUSTERS, Condition, ConditionType
-from hansa.tenancy.operator.status import Verdict
+from hansa.tenancy.api import VIRTUAL_CLUSTERS, Condition, ConditionState, ConditionType
 from hansa.tenancy.syncing import annotations
 
 log = logging.getLogger(__name__)
-SYNCED = Verdict(True, "Syncing", "objects of the tenant are synced")
+SYNCED = ConditionState(True, "Syncing", "objects of the tenant are synced")
 INVALID = "InvalidAnnotation"
 FIELD_MANAGER = "hansa-vc-syncer"
 
@@ -37,7 +36,7 @@ class TenantConditions:
 
     async def set_not_synced(self, vc: Object, reason: str, message: str) -> None:
         """Set Synced to False."""
-        await self._update(vc, Verdict(False, reason, message))
+        await self._update(vc, ConditionState(False, reason, message))
 
     async def add_super_clusters(self, vc: Object, supers: Collection[str]) -> None:
         """Add ids to status.superClusters, before these super clusters sync objects into the tenant's control plane.
@@ -59,7 +58,7 @@ class TenantConditions:
         except (errors.NotFound, errors.Denied, errors.Invalid) as error:
             log.warning("status.superClusters not updated", extra={"vc": str(vc.key), "error": str(error)})
 
-    async def _update(self, vc: Object, synced: Verdict) -> None:
+    async def _update(self, vc: Object, synced: ConditionState) -> None:
         before, now = _before(vc), conditions(vc, synced, self._clock.wall())
         if list(before.values()) == now:
             return
@@ -92,13 +91,13 @@ class TenantConditions:
             log.info("condition not written", extra={"vc": str(vc.key), "error": str(error)})
 
 
-def conditions(vc: Object, synced: Verdict, now: datetime.datetime) -> list[Condition]:
+def conditions(vc: Object, synced: ConditionState, now: datetime.datetime) -> list[Condition]:
     """All conditions of a VirtualCluster that vc-syncer writes."""
-    verdicts = {ConditionType.SYNCED: synced}
+    states = {ConditionType.SYNCED: synced}
     if invalid := annotations.of(vc).invalid:
-        verdicts[ConditionType.INVALID_ANNOTATIONS] = Verdict(True, INVALID, "; ".join(invalid))
+        states[ConditionType.INVALID_ANNOTATIONS] = ConditionState(True, INVALID, "; ".join(invalid))
     before = _before(vc)
-    return [_condition(kind, verdict, before.get(kind), now) for kind, verdict in verdicts.items()]
+    return [_condition(kind, state, before.get(kind), now) for kind, state in states.items()]
 
 
 def needs_warning(new: Condition, before: Condition | None) -> bool:
@@ -108,11 +107,13 @@ def needs_warning(new: Condition, before: Condition | None) -> bool:
     return before is None or before.message != new.message
 
 
-def _condition(kind: ConditionType, verdict: Verdict, before: Condition | None, now: datetime.datetime) -> Condition:
-    status, since = "True" if verdict.status else "False", now.strftime("%Y-%m-%dT%H:%M:%SZ")
+def _condition(
+    kind: ConditionType, state: ConditionState, before: Condition | None, now: datetime.datetime
+) -> Condition:
+    status, since = "True" if state.status else "False", now.strftime("%Y-%m-%dT%H:%M:%SZ")
     if before is not None and before.status == status:
         since = before.last_transition_time
-    return Condition(str(kind), status, verdict.reason, verdict.message, since)
+    return Condition(str(kind), status, state.reason, state.message, since)
 
 
 def _before(vc: Object) -> dict[str, Condition]:

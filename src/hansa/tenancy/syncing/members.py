@@ -92,7 +92,7 @@ class Members:
         self._connect, self._make_cluster, self._routes = connect, join, routes
         self._known: Iterable[NamespacedName] = ()
         self._members: dict[NamespacedName, _Member] = {}
-        self._places: dict[str, NamespacedName] = {}  # VirtualClusters by tenant key, which two must not share
+        self._vc_names: dict[str, NamespacedName] = {}  # by tenant key, which two VirtualClusters must not share
         self._claims = Claims()
         self._secrets: dict[
             str, store.Store
@@ -118,12 +118,12 @@ class Members:
         """Finish the reconciles that run, and start no others."""
         self._controller.drain()
 
-    async def _reconcile(self, place: NamespacedName) -> controller.Outcome:
+    async def _reconcile(self, vc_name: NamespacedName) -> controller.Outcome:
         if not self._vcs.freshness.is_known:
             return controller.Done()  # an unsynced cache proves nothing; all keys are requeued when it is synced
-        vc, member = self._vcs.get(place), self._members.get(place)
+        vc, member = self._vcs.get(vc_name), self._members.get(vc_name)
         if member is not None and (vc is None or vc.is_deleting or _owner(vc, self._meta_id) != member.owner):
-            await self._leave(place)
+            await self._leave(vc_name)
             member = None
         if vc is None or vc.is_deleting or (member is None and vc.status.get("phase", "") in NOT_PROVISIONED):
             return controller.Done()
@@ -164,17 +164,17 @@ class Members:
         return cache
 
     async def _join(self, vc: Object, kubeconfig: EncodedKubeconfig) -> _Member:
-        owner, place = _owner(vc, self._meta_id), vc.key
-        if (other := self._places.get(owner.key)) is not None or owner.key in self._registry.clusters:
+        owner, vc_name = _owner(vc, self._meta_id), vc.key
+        if (other := self._vc_names.get(owner.key)) is not None or owner.key in self._registry.clusters:
             raise NotSynced(
                 "KeyTaken", f"status.clusterNamespace {owner.key} is that of VirtualCluster {other} already"
             )
-        self._places[owner.key] = place
+        self._vc_names[owner.key] = vc_name
         login = TenantCredentials(kubeconfig)
         client = self._connect(login)
         cluster = self._make_cluster(owner.key, client)
-        end = cluster.health.listen(functools.partial(self._queue.add, place))
-        member = self._members[place] = _Member(owner, login, client, cluster, end)
+        end = cluster.health.listen(functools.partial(self._queue.add, vc_name))
+        member = self._members[vc_name] = _Member(owner, login, client, cluster, end)
         self._registry.join(cluster)
         await cluster.health.probe()
         return member
@@ -223,12 +223,12 @@ class Members:
 
     async def _lower_ids(self) -> set[str]:
         """The ids of all super clusters that are reachable."""
-        return await _ids([one for name, one in self._registry.clusters.items() if name not in self._places])
+        return await _ids([one for name, one in self._registry.clusters.items() if name not in self._vc_names])
 
-    async def _leave(self, place: NamespacedName) -> None:
-        member = self._members.pop(place)
-        del self._places[member.owner.key]
-        self._claims.release(place)
+    async def _leave(self, vc_name: NamespacedName) -> None:
+        member = self._members.pop(vc_name)
+        del self._vc_names[member.owner.key]
+        self._claims.release(vc_name)
         self.enqueue_all()  # another VirtualCluster may claim the control plane now
         member.end_listening()
         await self._registry.leave(member.owner.key)
@@ -236,8 +236,8 @@ class Members:
         log.info("tenant removed", extra={"tenant": member.owner.key})
 
     async def _leave_all(self) -> None:
-        for place in list(self._members):
-            await self._leave(place)
+        for vc_name in list(self._members):
+            await self._leave(vc_name)
 
     def _enqueue_key(self, key: str) -> None:
         for vc in self._vcs.find(KEY, key):
@@ -245,8 +245,8 @@ class Members:
 
     def enqueue_all(self) -> None:
         """Reconcile all tenants, since their routes may have changed."""
-        for place in (*self._known, *self._members):
-            self._queue.add(place)
+        for vc_name in (*self._known, *self._members):
+            self._queue.add(vc_name)
 
 
 def key_of(vc: Object) -> str:

@@ -22,7 +22,7 @@ class Owner:
     meta: str
 
     @property
-    def place(self) -> NamespacedName:
+    def vc_name(self) -> NamespacedName:
         """The namespace and name of the VirtualCluster."""
         return NamespacedName(self.namespace, self.name)
 

@@ -70,7 +70,7 @@ class Purging:
             for resource, scope in SCOPES.items():
                 cache = await stack.enter_async_context(self._super.informers.share(scope))
                 self._stores[resource] = cache
-                cache.index(OWNER, _places)
+                cache.index(OWNER, _vc_names)
                 stack.callback(cache.listen(self._queue.add, functools.partial(_key, resource)))
             stack.callback(self._vcs.listen(self._enqueue, lambda vc: (vc.key,)))
             await self._controller.run()
@@ -79,9 +79,9 @@ class Purging:
         """Finish the reconciles that run, and start no others."""
         self._controller.drain()
 
-    def _enqueue(self, place: NamespacedName) -> None:
+    def _enqueue(self, vc_name: NamespacedName) -> None:
         for resource, cache in self._stores.items():
-            for obj in cache.find(OWNER, place):
+            for obj in cache.find(OWNER, vc_name):
                 self._queue.add(OwnedKey(resource, obj.name))
 
     def _enqueue_all(self) -> None:
@@ -104,7 +104,7 @@ class Purging:
     def _seems_gone(self, owner: Owner) -> bool:
         if owner.meta != self._meta_id or not self._vcs.freshness.is_known:
             return False
-        return not _is(self._vcs.get(owner.place), owner)
+        return not _is(self._vcs.get(owner.vc_name), owner)
 
     async def _is_gone(self, owner: Owner) -> bool:
         try:
@@ -121,6 +121,6 @@ def _key(resource: Resource, obj: Object) -> tuple[OwnedKey]:
     return (OwnedKey(resource, obj.name),)
 
 
-def _places(obj: Object) -> Iterable[NamespacedName]:
+def _vc_names(obj: Object) -> Iterable[NamespacedName]:
     owner = owners.of(obj)
-    return () if owner is None else (owner.place,)
+    return () if owner is None else (owner.vc_name,)

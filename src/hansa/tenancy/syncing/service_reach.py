@@ -58,8 +58,8 @@ class ServiceReach:
         self._queue.add_after(namespace, DEBOUNCE_SECONDS)
 
     def _enqueue_all(self) -> None:
-        for place in self._namespaces:
-            self._enqueue(place.name)
+        for key in self._namespaces:
+            self._enqueue(key.name)
 
     async def _reconcile(self, name: str) -> controller.Outcome:
         namespace = self._namespaces.get(NamespacedName("", name))

@@ -21,7 +21,7 @@ from hansa.model.translation.tenant import pod as tenant_pod
 from view_world import MAP, MAPS, NAMESPACES, NOW, POD, PODS, World
 
 
-def test_a_copy_goes_where_its_upper_object_is_gone_leaves_or_is_another(play):
+def test_a_copy_is_deleted_when_its_upper_object_is_gone_is_being_deleted_or_was_replaced(play):
     def scene(world):
         for name in ("stays", "gone", "leaves", "other"):
             world.put(world.upper, MAPS, lab.config_map(name))
@@ -127,7 +127,7 @@ def test_an_unreachable_cluster_does_not_affect_objects_that_were_never_there(pl
     play(scene)
 
 
-def test_a_pair_that_was_in_order_is_settled_until_one_side_changes(play):
+def test_a_pair_without_a_difference_is_in_sync_until_one_side_changes(play):
     def scene(world):
         world.put(world.upper, MAPS, lab.config_map("settings"))
         world.put(world.upper, PODS, lab.pod("p", "vn", config_map="settings"))
@@ -187,14 +187,14 @@ def test_a_lower_cluster_that_leaves_is_forgotten(play):
     play(scene)
 
 
-ROOMED = Mode(
-    name="roomed",
+WITH_NAMESPACES = Mode(
+    name="with-namespaces",
     rules={**lab.SMALL.rules, NAMESPACES: Rule(NAMESPACES, placement=placement.everywhere, lifecycle=NAMESPACE)},
     lower_name=lambda key, _uid, _link: NamespacedName(
         key.namespace and f"x-{key.namespace}", key.name if key.namespace else f"x-{key.name}"
     ),
 )
-ROOM = Key("up", NAMESPACES, "", "default")
+NAMESPACE_KEY = Key("up", NAMESPACES, "", "default")
 
 
 def test_where_namespaces_are_synced_all_other_objects_wait_for_their_namespace(play):
@@ -203,18 +203,18 @@ def test_where_namespaces_are_synced_all_other_objects_wait_for_their_namespace(
         world.put(world.upper, PODS, lab.pod("p", "vn"))
         _, [action] = world.decide(POD)
         assert action == plan.Wait("waiting for Namespace default in low")
-        _, [made] = world.decide(ROOM)
+        _, [made] = world.decide(NAMESPACE_KEY)
         assert made.obj.name == "x-default"
-        room = world.put(world.lower, NAMESPACES, made.obj)
-        world.wakeups.notify(ROOM)
+        lower = world.put(world.lower, NAMESPACES, made.obj)
+        world.wakeups.notify(NAMESPACE_KEY)
         assert POD in world.woken
         _, [made] = world.decide(POD)
         assert made.obj.key == NamespacedName("x-default", "p")
-        world.put(world.lower, NAMESPACES, room, deletion_timestamp=NOW)
+        world.put(world.lower, NAMESPACES, lower, deletion_timestamp=NOW)
         _, [action] = world.decide(POD)
-        assert isinstance(action, plan.Wait), "nothing can be made in a namespace that leaves"
+        assert isinstance(action, plan.Wait), "nothing can be created in a namespace that is being deleted"
 
-    play(scene, mode=ROOMED)
+    play(scene, mode=WITH_NAMESPACES)
 
 
 def reading(*references):
@@ -405,3 +405,34 @@ def test_objects_placed_with_their_namespace_are_requeued_when_its_placement_cha
         assert world.woken == [MAP]
 
     play(scene, mode=POOLED)
+
+
+def test_placement_is_computed_once_for_a_change_of_either_side(play):
+    calls = []
+
+    def counted(upper, key, context):
+        calls.append(key)
+        return placement.by_node_name(upper, key, context)
+
+    def scene(world):
+        def reconcile():
+            """The way of a change: to its group in the queue, and to a decision."""
+            assert world.view.placements.concerned(POD) == ["low"]
+            return world.decide(POD)[1]
+
+        world.put(world.upper, PODS, lab.pod("p", "vn"))
+        [created] = reconcile()
+        assert calls == [POD]
+        world.put(world.lower, PODS, created.obj)
+        reconcile()
+        assert calls == [POD, POD]
+        world.put(world.upper, PODS, lab.pod("p", "elsewhere"))
+        [deleted] = reconcile()
+        assert isinstance(deleted, plan.Delete), "a new placement is not taken from before"
+        assert calls == [POD, POD, POD]
+        world.put(world.upper, PODS, lab.pod("far", "elsewhere"))
+        assert world.view.placements.concerned(POD._replace(name="far")) == []
+        assert not world.view.placements._computed, "nothing stays of keys that are dropped"
+
+    counting = replace(lab.SMALL.rules[PODS], placement=counted)
+    play(scene, mode=replace(lab.SMALL, rules={**lab.SMALL.rules, PODS: counting}))

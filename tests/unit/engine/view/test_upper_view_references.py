@@ -28,7 +28,7 @@ def test_a_pod_waits_for_what_it_refers_to_and_is_woken_by_it(play):
     play(scene)
 
 
-def test_what_does_not_exist_above_is_not_waited_for(play):
+def test_a_reference_without_an_upper_object_is_not_waited_for(play):
     def scene(world):
         world.put(world.upper, PODS, lab.pod("p", "vn", config_map="settings"))
         _, [made] = world.decide(POD)
@@ -37,7 +37,7 @@ def test_what_does_not_exist_above_is_not_waited_for(play):
     play(scene)
 
 
-def test_a_copy_of_a_former_life_is_not_what_a_pod_waits_for(play):
+def test_a_copy_of_a_former_object_does_not_satisfy_a_reference(play):
     def scene(world):
         world.put(world.upper, MAPS, lab.config_map("settings"))
         world.put(world.upper, PODS, lab.pod("p", "vn", config_map="settings"))
@@ -109,7 +109,7 @@ def test_an_empty_placeholder_keeps_the_name_of_an_optional_reference_while_it_i
     play(scene, mode=reading(Missing.PLACEHOLDER))
 
 
-def test_a_computed_object_comes_after_its_sources_and_is_reconciled_when_they_change(play):
+def test_a_computed_object_waits_for_its_sources_and_is_reconciled_when_they_change(play):
     """It can be another one at any time, so it is never settled."""
     rule = lab.SMALL.rules[MAPS]
     sources = [Reference(MAPS, "default", "source"), Reference(PODS, "default", "")]
@@ -134,7 +134,7 @@ def test_a_computed_object_comes_after_its_sources_and_is_reconciled_when_they_c
     play(scene, mode=dataclasses.replace(lab.SMALL, rules={**lab.SMALL.rules, MAPS: computed_from}))
 
 
-def test_a_copy_stays_while_a_pod_below_reads_it_and_goes_with_the_pod(play):
+def test_a_copy_is_kept_while_a_lower_pod_reads_it_and_deleted_with_the_pod(play):
     def scene(world):
         world.put(world.upper, MAPS, lab.config_map("settings"))
         pod = world.put(world.upper, PODS, lab.pod("p", "vn", config_map="settings"))

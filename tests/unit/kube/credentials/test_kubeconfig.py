@@ -10,6 +10,7 @@ import yaml
 from hansa.kube.credentials import access, kubeconfig
 from hansa.kube.credentials.access import Access
 from hansa.kube.credentials.login import File, Login
+from hansa.kube.credentials.source import CredentialSource
 from hansa.kube.errors import BadCredentials
 from kube_files import authority, client_pair, document, encoded, write
 
@@ -237,10 +238,22 @@ def test_a_certificate_without_its_key_is_reported(certificate: bytes | None, ke
 
 
 async def test_a_missing_kubeconfig_is_reported_by_its_path(tmp_path: Path) -> None:
-    with pytest.raises(BadCredentials, match=rf"no kubeconfig at {tmp_path}/config"):
+    with pytest.raises(BadCredentials, match=rf"no kubeconfig at {tmp_path}/config; correct the path$"):
         await kubeconfig.from_files(tmp_path / "config").access()
     with pytest.raises(BadCredentials, match=rf"cannot read the kubeconfig {tmp_path}: Is a directory"):
         await kubeconfig.from_files(tmp_path).access()
+
+
+async def test_a_missing_kubeconfig_names_what_to_correct(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    there = tmp_path / "config"
+    with pytest.raises(BadCredentials, match=rf"no kubeconfig at {there}; correct --client-kubeconfig$"):
+        await CredentialSource(there, flag="--client-kubeconfig").find()
+    monkeypatch.setenv("KUBECONFIG", str(there))
+    with pytest.raises(BadCredentials, match=rf"no kubeconfig at {there}; correct KUBECONFIG, or give --kubeconfig$"):
+        await CredentialSource().find()
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    with pytest.raises(BadCredentials, match=rf"{tmp_path}/.kube/config; set KUBECONFIG, or give --kubeconfig$"):
+        await kubeconfig.from_environment({}).access()
 
 
 def test_secrets_never_show_in_reprs() -> None:

@@ -120,7 +120,7 @@ def test_a_choice_that_was_not_written_counts_no_longer():
     assert reservations.used(POD_REF.namespace_ref) == {}
 
 
-def test_pods_that_end_move_or_go_free_their_room():
+def test_pods_that_finish_move_or_are_deleted_free_their_reservation():
     reservations = Reservations()
     assert reservations.observe(POD_REF, assigned("r1")) is False
     assert reservations.observe(POD_REF, assigned("r1")) is False

@@ -45,7 +45,7 @@ def test_the_seeds_two_slices_go_to_both_clusters():
     assert plan(SliceRequest("t/default", quota, seed), pool).placements == {"r1": 1, "r2": 1}
 
 
-def test_spread_is_even_and_goes_on_where_there_is_room():
+def test_spread_is_even_and_continues_where_capacity_is_free():
     assert placed(a_wish(6), a_pool(r1=9, r2=9, r3=1)) == {"r1": 3, "r2": 2, "r3": 1}
 
 
@@ -138,7 +138,7 @@ def test_where_only_all_or_nothing_is_allowed_nothing_new_is_placed():
     assert plan(recut, pool).holding == Holding({"r1": 2}, SLICE), "a new size that does not fit changes nothing"
 
 
-def test_the_rest_comes_when_room_appears_and_nothing_moves():
+def test_missing_slices_are_placed_when_capacity_appears_and_none_moves():
     first = plan(a_wish(4), a_pool(r1=2))
     later = plan(a_wish(4, had=first.placements), a_pool(r1=2, r2=9))
     assert (first.placements, later.placements) == ({"r1": 2}, {"r1": 2, "r2": 2})
@@ -235,7 +235,7 @@ def test_a_resource_that_no_cluster_offers_is_reported_as_missing():
     assert missing.reasons == ("r1 has 0 example.com/gpu left, a slice needs 1 example.com/gpu",)
 
 
-def test_a_cluster_that_comes_back_into_the_pool_counts_what_is_held_there():
+def test_slices_held_in_a_cluster_that_rejoins_the_pool_are_counted():
     pool = a_pool(r1=4).with_holding("t/other", Holding({"r1": 1, "r2": 3}, SLICE))
     assert pool.room("r2", SLICE) == 0
     joined = pool.with_member(Member("r2", {"cpu": 4 * CPU}))

@@ -35,7 +35,7 @@ def test_the_seeds_first_replica_goes_to_one_cluster_and_the_second_to_the_other
     assert (first, second) == ("r1", "r2")
 
 
-def test_a_pod_that_no_slice_has_room_for_waits_with_a_reason_for_each_cluster():
+def test_a_pod_that_fits_no_slice_waits_with_a_reason_for_each_cluster():
     full = with_assignment(("a", "r1", "Running"), ("b", "r2", "Pending"))
     budget = "in the namespace's slices"
     memory = f"Insufficient memory {budget} (requested 100Mi, left 0)"
@@ -69,7 +69,7 @@ def test_a_slice_without_a_node_that_fits_is_of_no_use():
     assert chosen(a_pod(**POD), views=tight) == f"r1: {insufficient}. r2: no nodes"
 
 
-def test_clusters_that_are_avoided_or_not_known_yet_say_so():
+def test_avoided_and_unknown_clusters_have_a_reason():
     assert chosen(a_pod(**POD), avoided={"r1": "could not schedule it"}) == "r2"
     unknown = {"r2": VIEWS["r2"]}
     refused = chosen(a_pod(**POD), views=unknown, avoided={"r2": "could not schedule it"})

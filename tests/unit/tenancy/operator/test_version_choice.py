@@ -44,7 +44,7 @@ def test_another_name_is_an_upgrade():
     assert (chosen.version.name, chosen.is_new) == ("next", True)
 
 
-def test_what_runs_goes_on_when_the_version_is_gone():
+def test_a_running_control_plane_keeps_its_version_while_the_wanted_one_is_missing():
     chosen = version_choice.choose(a_vc("next"), None, a_version())
     assert (chosen.version.name, chosen.is_new) == ("cv", False)
     assert 'ClusterVersion "next" not found' in chosen.missing

@@ -20,7 +20,7 @@ def test_of_two_claims_to_one_control_plane_the_older_wins_in_any_order():
         assert claims.claim("id", first) == OLD.key
 
 
-def test_who_goes_leaves_it_to_the_other_and_other_control_planes_are_no_matter():
+def test_a_released_claim_passes_to_the_other_and_claims_of_other_control_planes_stay():
     claims = Claims()
     claims.claim("id", OLD)
     assert claims.claim("another", NEW) == NamespacedName("default", "new")

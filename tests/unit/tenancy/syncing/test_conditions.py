@@ -5,12 +5,12 @@ import datetime
 import msgspec
 
 from hansa.kube.objects import Object
-from hansa.tenancy.operator.status import Verdict
+from hansa.tenancy.api import ConditionState
 from hansa.tenancy.syncing import conditions
 
 NOW = datetime.datetime(2030, 1, 1, 12, 0, tzinfo=datetime.UTC)
 LATER = NOW + datetime.timedelta(hours=1)
-AWAY = Verdict(False, "Unreachable", "no route to host")
+AWAY = ConditionState(False, "Unreachable", "no route to host")
 
 
 def a_vc(*conditions, **words):
@@ -31,7 +31,7 @@ def test_an_invalid_annotation_is_a_condition_until_it_is_fixed():
     assert reported(a_vc(synced, unread, weight="2"), now=LATER) == [synced]
 
 
-def test_saying_the_same_later_is_saying_the_same():
+def test_an_unchanged_condition_keeps_its_transition_time():
     before = reported(a_vc(weight="much"), AWAY)
     assert reported(a_vc(*before, weight="much"), AWAY, LATER) == before
 

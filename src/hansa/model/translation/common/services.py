@@ -14,7 +14,7 @@ MANAGER: Final = "hansa"
 Spec = dict[str, Any]
 _HEADLESS: Final = "None"
 # The fields that are synced. Others are allocated by the lower cluster (addresses, node ports), apply to the upper
-# cluster only (external addresses, load balancers), or refer to the nodes of endpoints, which differ below.
+# cluster only (external addresses, load balancers), or refer to the nodes of endpoints, which differ in each cluster.
 _SYNCED_FIELDS: Final[tuple[str, ...]] = (
     *("type", "ports", "sessionAffinity", "sessionAffinityConfig", "externalName", "publishNotReadyAddresses"),
     *("ipFamilyPolicy", "trafficDistribution"),

@@ -15,7 +15,7 @@ from hansa.model.mode import PatchPart, UpPatches
 from hansa.model.pair import Grade, Key, Link
 from hansa.model.placement import Intents, PlacementContext
 from hansa.model.translation.tenant import tenant_settings
-from hansa.model.translation.tenant.tenant_settings import Tenant
+from hansa.model.translation.tenant.tenant_settings import TenantSettings
 
 _RESERVED_PREFIXES: Final = (keys.TENANCY, keys.TRANSPARENCY, keys.NAMESPACE_LABEL)
 _SYNCED_DOMAINS: Final = frozenset({*keys.POOL, keys.DOWNWARD})
@@ -38,29 +38,29 @@ def tenant_metadata(obj: Object, link: Link) -> Object:
     )
 
 
-def lower_annotations(annotations: Mapping[str, str], tenant: Tenant) -> dict[str, str]:
+def lower_annotations(annotations: Mapping[str, str], tenant: TenantSettings) -> dict[str, str]:
     """The annotations that are copied to the super cluster."""
     return {key: value for key, value in annotations.items() if not is_opaque_annotation(key, tenant)}
 
 
-def is_opaque_label(key: str, tenant: Tenant) -> bool:
+def is_opaque_label(key: str, tenant: TenantSettings) -> bool:
     """Whether a label is not copied: reserved for us, opaque by the VirtualCluster's spec, or synced up."""
     return key.startswith((*_RESERVED_PREFIXES, *tenant.opaque_prefixes, *tenant.transparent_prefixes))
 
 
-def is_opaque_annotation(key: str, tenant: Tenant) -> bool:
+def is_opaque_annotation(key: str, tenant: TenantSettings) -> bool:
     """Whether an annotation is not copied: as for labels, and those of opaque domains such as kubernetes.io."""
     domain, slash, _ = key.partition("/")
     is_opaque = bool(slash) and domain not in _SYNCED_DOMAINS and domain.endswith(tenant.opaque_domains)
     return is_opaque or key in _NEVER_SYNCED or is_opaque_label(key, tenant)
 
 
-def vc_annotations(tenant: Tenant) -> dict[str, str]:
+def vc_annotations(tenant: TenantSettings) -> dict[str, str]:
     """The annotations that name the VirtualCluster of a copy."""
     return {keys.TENANT_CLUSTER: tenant.key, keys.VC_NAME: tenant.name, keys.VC_NAMESPACE: tenant.namespace}
 
 
-def vc_labels(tenant: Tenant) -> dict[str, str]:
+def vc_labels(tenant: TenantSettings) -> dict[str, str]:
     """The same as labels, for selectors. The name is shortened: a label value holds 63 characters, a name 253."""
     return {keys.VC_NAME: tenant_names.shortened(tenant.name), keys.VC_NAMESPACE: tenant.namespace}
 
@@ -72,7 +72,7 @@ def in_owning_tenant(obj: Object, _key: Key, context: PlacementContext) -> Inten
 
 
 def transparent_patches(upper: Object, lower: Object, link: Link) -> Iterator[PatchPart]:
-    """Patches for the transparent labels and annotations of the lower object. They are added above, never removed."""
+    """Patches that add the transparent labels and annotations of the lower object to the upper one; none is removed."""
     prefixes = (keys.TRANSPARENCY, *tenant_settings.of(link).transparent_prefixes)
     metadata: dict[str, Any] = {
         name: changed

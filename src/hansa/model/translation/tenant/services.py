@@ -90,7 +90,7 @@ def user_endpoints(obj: Object) -> Iterator[Reference]:
 
 
 def endpoints(obj: Object, _link: Link) -> Object:
-    """A copy with the same addresses, without targetRef and nodeName: these objects have other names below."""
+    """A copy with the same addresses, without targetRef and nodeName, whose names differ in the super cluster."""
     lists = ("addresses", "notReadyAddresses")
     subsets = [
         subset | {name: [_without_target(one) for one in subset[name]] for name in lists if subset.get(name)}

@@ -62,8 +62,8 @@ VOLUME_READS: Final = Reads(frozenset({resources.PERSISTENT_VOLUME_CLAIMS}), _cl
 
 
 def _claim(bound: dict[str, Any], link: Link) -> dict[str, Any]:
-    place = NamespacedName(bound.get("namespace", ""), bound.get("name", ""))
-    copy = link.lookups.upper(resources.PERSISTENT_VOLUME_CLAIMS, place)
+    claim = NamespacedName(bound.get("namespace", ""), bound.get("name", ""))
+    copy = link.lookups.upper(resources.PERSISTENT_VOLUME_CLAIMS, claim)
     origin = None if copy is None else stamp.of(copy)
     kind = {"apiVersion": "v1", "kind": "PersistentVolumeClaim"}
     return kind if origin is None else kind | {"namespace": origin.namespace, "name": origin.name, "uid": origin.uid}

@@ -23,7 +23,7 @@ class Allowance(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Tenant:
+class TenantSettings:
     """One tenant, as the settings of its links."""
 
     key: str  # the root namespace; prefixes its namespaces in the super cluster
@@ -53,12 +53,12 @@ class Tenant:
     weight: float = 1.0
 
 
-def of(link: Link) -> Tenant:
+def of(link: Link) -> TenantSettings:
     """The tenant of a link."""
-    return link.settings_as(Tenant)
+    return link.settings_as(TenantSettings)
 
 
-def refusal(field: str, allowance: Allowance, tenant: Tenant) -> str:
+def refusal(field: str, allowance: Allowance, tenant: TenantSettings) -> str:
     """The message for a field that this tenant may not use: the field with its value, and how to allow it."""
     return (
         f"{field} is not allowed for tenant {tenant.name or tenant.key};"

@@ -63,7 +63,7 @@ def test_the_patch_also_records_the_uid_of_the_lower_pod() -> None:
     }
 
 
-def test_why_a_pod_is_not_scheduled_below_shows_above() -> None:
+def test_the_reason_of_an_unschedulable_lower_pod_is_synced_up() -> None:
     upper = a_pod(status={"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "True"}]})
     stuck = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes"}
     [part] = upper_patches(upper, created(upper, {"phase": "Pending", "conditions": [stuck]}))
@@ -94,7 +94,7 @@ def test_a_kubelet_condition_that_is_over_is_removed_and_a_foreign_one_stays() -
 
 
 @pytest.mark.parametrize(("gate", "ready"), [(None, "False"), ("False", "False"), ("True", "True")])
-def test_a_pod_is_ready_when_its_gates_are_open_above(gate: str | None, ready: str) -> None:
+def test_a_pod_is_ready_when_the_readiness_gates_of_the_upper_pod_are_true(gate: str | None, ready: str) -> None:
     conditions = [] if gate is None else [{"type": "example.com/gate", "status": gate}]
     upper = a_pod(GATES, {"conditions": conditions})
     lower = created(upper, {"conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": WHEN}]})

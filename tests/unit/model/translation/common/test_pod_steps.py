@@ -44,7 +44,7 @@ def terms(*terms: dict[str, Any]) -> dict[str, Any]:
         ([{}, {"matchExpressions": [FAST]}], [{"matchExpressions": [FAST]}]),
     ],
 )
-def test_terms_are_met_here_or_left_to_the_nodes_below(above: list[Any], below: list[Any] | None) -> None:
+def test_terms_match_the_virtual_node_or_are_left_to_lower_nodes(above: list[Any], below: list[Any] | None) -> None:
     spec = desired(a_pod(terms(*above))).spec
     assert spec.get("affinity") == (None if below is None else terms(*below)["affinity"])
 
@@ -117,7 +117,7 @@ def with_token() -> Object:
     return a_pod({"volumes": [{"name": "v", "projected": {"sources": [{"serviceAccountToken": {"path": "t"}}]}}]})
 
 
-def test_a_toleration_that_comes_after_the_others_were_parked_is_added() -> None:
+def test_a_toleration_added_after_the_others_were_parked_is_synced() -> None:
     early, late = ({"key": key, "operator": "Exists"} for key in ("early", "late"))
     trouble = {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"}
     pod = a_pod(

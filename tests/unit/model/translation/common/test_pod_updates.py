@@ -83,7 +83,7 @@ def test_nothing_is_written_when_nothing_changed() -> None:
     assert follow(created(upper), upper) == []
 
 
-def test_what_admission_below_put_in_place_is_not_fought_for() -> None:
+def test_changes_of_lower_admission_are_not_reverted() -> None:
     upper = a_pod({"containers": [{"name": "main", "image": "main:1", "resources": {"requests": {"cpu": "1"}}}]})
     lower = created(upper)
     mirrored = {
@@ -116,14 +116,14 @@ def test_a_new_image_is_asked_for_once_and_leaves_the_other_containers_alone() -
 @pytest.mark.parametrize(
     ("old", "new", "is_written"), [(None, 10, True), (20, 10, True), (10, 20, False), (10, None, False)]
 )
-def test_a_deadline_only_comes_nearer(old: int | None, new: int | None, is_written: bool) -> None:
+def test_an_active_deadline_is_only_shortened(old: int | None, new: int | None, is_written: bool) -> None:
     def pod(seconds: int | None) -> Object:
         return a_pod({} if seconds is None else {"activeDeadlineSeconds": seconds})
 
     assert bool(follow(created(pod(old)), pod(new))) is is_written
 
 
-def test_a_label_that_is_gone_above_goes_below_and_a_foreign_one_stays() -> None:
+def test_a_label_removed_from_the_upper_pod_is_removed_from_the_lower_one_and_foreign_labels_stay() -> None:
     lower = created(a_pod(labels={"a": "1"}))
     lower = lower.with_metadata(labels={**lower.labels, "foreign": "1"})
     [part] = follow(lower, a_pod())

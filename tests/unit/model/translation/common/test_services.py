@@ -35,7 +35,7 @@ def test_address_families_are_kept_as_far_as_the_lower_cluster_has_them(
     assert (spec.get("ipFamilies"), spec["ipFamilyPolicy"]) == (families, policy)
 
 
-def test_what_was_allotted_below_is_no_difference() -> None:
+def test_fields_allocated_by_the_lower_cluster_are_no_difference() -> None:
     spec = {"type": "NodePort", "ports": [{"port": 80}], "selector": {"a": "b"}}
     wanted = Object.of({"metadata": {"name": "s"}, "spec": below(spec)})
     allotted = {

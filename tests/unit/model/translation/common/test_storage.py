@@ -52,7 +52,7 @@ def test_a_claim_that_has_its_node_and_size_is_not_patched() -> None:
     assert list(storage.claim_up_patches_on_node(upper, claim("1Gi", capacity="1Gi", volumeName="v"), LINK)) == []
 
 
-def test_a_volume_that_grew_below_grows_above() -> None:
+def test_a_changed_capacity_of_a_lower_volume_is_synced_up() -> None:
     def volume(size: str) -> Object:
         return Object.of({"metadata": {"name": "v"}, "spec": {"capacity": {"storage": size}}})
 

@@ -103,7 +103,7 @@ def test_labels_and_annotations_synced_up_are_added_and_never_removed() -> None:
     }
 
 
-def test_what_came_up_does_not_go_down_again() -> None:
+def test_labels_and_annotations_synced_up_are_not_synced_down_again() -> None:
     lower = desired(a_pod(labels={"told.example.com/rack": "6"}, annotations={"told.example.com/zone": "south"}))
     assert not [key for key in (*lower.labels, *lower.annotations) if key.startswith("told.")]
 
@@ -136,7 +136,7 @@ LABELS = st.dictionaries(
 
 
 @given(LABELS, LABELS, st.lists(st.sampled_from(["Exists", "DoesNotExist"]), max_size=2))
-def test_a_selector_of_namespaces_meets_below_what_it_meets_above(
+def test_a_namespace_selector_matches_the_same_namespaces_in_both_clusters(
     asked: dict[str, str], there: dict[str, str], operators: list[str]
 ) -> None:
     expressions = [{"key": "team", "operator": operator} for operator in operators]

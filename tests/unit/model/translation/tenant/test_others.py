@@ -57,7 +57,7 @@ def test_a_policy_with_no_peers_or_all_peers_stays_as_it_is() -> None:
         assert policy(**spec) == spec
 
 
-def test_what_pods_refer_to_is_below_whether_a_pod_names_it_or_not() -> None:
+def test_referable_objects_are_synced_down_whether_a_pod_names_them_or_not() -> None:
     facts = PlacementContext(frozenset({"super"}), {}, lambda *_: frozenset())
     for resource in (
         resources.CONFIG_MAPS,

@@ -113,7 +113,7 @@ def test_addresses_are_those_of_the_super_cluster() -> None:
     assert "hostAliases" not in same
 
 
-def test_without_a_service_for_it_the_api_server_is_where_the_settings_say() -> None:
+def test_without_a_service_the_api_server_address_is_that_of_the_settings() -> None:
     env = table_of(a_pod(), a_link([], keeps_service_ips=False, api_host="192.0.2.1", api_port="6443"))
     assert env == {
         "KUBERNETES_SERVICE_HOST": "192.0.2.1",
@@ -207,7 +207,7 @@ def test_a_tenant_cannot_forge_what_its_copy_bears() -> None:
     assert keys.VC_UID not in lower.annotations
 
 
-def test_a_pod_that_is_held_back_above_is_nowhere_yet() -> None:
+def test_a_pod_with_scheduling_gates_is_placed_nowhere() -> None:
     facts = PlacementContext(frozenset({"super"}), {}, lambda *_: frozenset())
     key = Key(LINK.upper, resources.PODS, "shop", "web")
     assert RULE.placement(a_pod({"schedulingGates": [{"name": "quota"}]}), key, facts) == {}
@@ -220,7 +220,7 @@ OPEN = {"type": "example.com/open", "status": "True", "lastTransitionTime": "202
 READY = {"type": "Ready", "status": "True"}
 
 
-def test_a_gate_that_is_opened_above_opens_below() -> None:
+def test_a_readiness_gate_set_in_the_upper_pod_is_set_in_the_lower_one() -> None:
     upper = a_pod(GATED).with_fields(status={"conditions": [OPEN]})
     lower = (
         desired(a_pod(GATED)).with_metadata(resource_version="7").with_fields(status={"conditions": [READY, CLOSED]})
@@ -241,7 +241,7 @@ def test_the_condition_of_a_readiness_gate_is_not_synced_up() -> None:
     assert part.patch["status"] == {"conditions": [READY, OPEN]}
 
 
-def test_only_what_waits_above_and_below_for_gates_counts_as_content() -> None:
+def test_only_conditions_of_readiness_gates_are_synced_down() -> None:
     assert RULE.status_down(a_pod().with_fields(status={"conditions": [READY]})) is None
     assert RULE.status_down(a_pod(GATED).with_fields(status={"conditions": [READY, OPEN]})) == {"conditions": [OPEN]}
 
@@ -288,7 +288,7 @@ def test_a_status_names_the_tenants_namespace_also_where_the_lower_name_was_cut(
     assert part.patch["status"] == {"message": f'quota of "{long}" is used up'}
 
 
-def test_a_hostname_that_is_to_be_the_whole_name_is_the_one_above() -> None:
+def test_a_hostname_as_fqdn_is_that_of_the_upper_pod() -> None:
     asked = {"subdomain": "s", "setHostnameAsFQDN": True}
 
     def named(**spec: Any) -> tuple[Any, Any]:

@@ -15,12 +15,12 @@ from hansa.model.pair import Grade, Key, Unknown
 from hansa.model.placement import Intents, PlacementContext
 from hansa.model.translation.tenant import nodes, service_reach
 from hansa.modes import virtualcluster
-from hansa.modes.virtualcluster_settings import Pool, VirtualClusterSettings
+from hansa.modes.virtualcluster_settings import PoolSettings, VirtualClusterSettings
 from tenants import a_link, a_pod, a_service, an_object
 
-RULES = virtualcluster.mode(VirtualClusterSettings(pool=Pool())).rules
-JOINED = virtualcluster.mode(VirtualClusterSettings(pool=Pool(are_networks_joined=True))).rules
-SHARED = virtualcluster.shared(VirtualClusterSettings(pool=Pool()))
+RULES = virtualcluster.mode(VirtualClusterSettings(pool=PoolSettings())).rules
+JOINED = virtualcluster.mode(VirtualClusterSettings(pool=PoolSettings(are_networks_joined=True))).rules
+SHARED = virtualcluster.shared(VirtualClusterSettings(pool=PoolSettings()))
 PLACEMENTS, GIVEN = "scheduler.tenancy.x-k8s.io/placements", "scheduler.tenancy.x-k8s.io/superCluster"
 LATER = ("scheduler.virtualcluster.io/placements", "scheduler.virtualcluster.io/superCluster")
 HERE = {"clusterIP": "10.32.0.9"}
@@ -83,11 +83,11 @@ def test_a_pod_that_was_moved_waits_for_its_former_cluster_which_takes_its_mark_
     assert rule.placement(moved, key, nowhere) == {"r1": Grade.PAST, "r2": Grade.PAST}
     [part] = rule.on_moved(moved, "r1")
     assert part.patch["metadata"]["annotations"] == {"tenancy.x-k8s.io/moved-from.r1": None}
-    below = virtualcluster.mode(VirtualClusterSettings(pool=Pool())).desired(moved, key, a_link())
+    below = virtualcluster.mode(VirtualClusterSettings(pool=PoolSettings())).desired(moved, key, a_link())
     assert not marks.keys() & below.annotations.keys(), "the mark stays above"
 
 
-def test_a_pod_takes_the_namespaces_along_that_it_cannot_do_without() -> None:
+def test_a_pod_references_the_namespaces_that_it_requires() -> None:
     needed = {one.name for one in RULES[resources.PODS].references(a_pod()) if one.resource == resources.NAMESPACES}
     assert needed == {"shop", "default", "kube-system"}
 
@@ -107,7 +107,7 @@ def test_the_systems_namespaces_are_wherever_others_are_placed_and_wait_for_each
     assert RULES[resources.NAMESPACES].needs(a_namespace('{"r1":1}'), key, facts) == {"r1": Grade.CHOSEN}
 
 
-def test_what_is_in_a_namespace_goes_with_it_but_claims_go_with_their_pods() -> None:
+def test_objects_are_placed_with_their_namespace_but_claims_with_their_pods() -> None:
     for kind in (resources.CONFIG_MAPS, resources.SECRETS, resources.SERVICE_ACCOUNTS, resources.SERVICES):
         assert RULES[kind].follows_namespace
         assert placed(an_object(kind.kind, "x", "shop"), kind, users=["r1"]) == ["r1", "r2"]
@@ -176,7 +176,7 @@ def test_a_claim_is_synced_up_from_the_cluster_that_has_its_volume() -> None:
         assert len(list(up_patches(upper, lower, a_link()))) == parts
 
 
-def test_nodes_of_one_name_in_two_super_clusters_have_two_names_above() -> None:
+def test_nodes_of_one_name_in_two_super_clusters_have_two_upper_names() -> None:
     assert tenant_names.pool_node("r1", "n1.example.com") == "r1.n1.example.com"
     long = tenant_names.pool_node("r1", "n" * 253)
     assert len(long) == 253

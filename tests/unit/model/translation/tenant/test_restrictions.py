@@ -130,7 +130,7 @@ def test_a_pod_that_was_bound_may_stay_while_its_node_is_not_seen() -> None:
     assert refusal(a_pod({"nodeName": "n1"}, annotations={keys.LOWER_UID: "1"})) == ""
 
 
-def test_a_container_that_was_added_reads_only_what_is_the_tenants_below() -> None:
+def test_an_added_container_reads_only_lower_objects_of_the_tenant() -> None:
     added = {"name": "look", "image": "i", "envFrom": [{"secretRef": {"name": "keys"}}]}
     pod = a_pod({"ephemeralContainers": [added]})
     assert "waiting for Secret shop/keys: not found in the super cluster" in refusal(pod, a_link())

@@ -70,7 +70,7 @@ def test_an_outdated_node_port_annotation_is_corrected() -> None:
     assert part.patch == {"metadata": {"annotations": {keys.SUPER_NODE_PORTS: "80/TCP=30001"}}}
 
 
-def test_a_node_port_that_is_changed_above_is_requested_below_before_anything_is_synced_up() -> None:
+def test_a_node_port_changed_in_the_upper_service_is_requested_in_the_lower_one_before_anything_is_synced_up() -> None:
     lower, upper = given(a_door(30001), 30001), a_door(30009)
     [part] = follow(lower, upper, SERVICES)
     assert part.patch["spec"] == {"ports": ports(30009)}
@@ -90,7 +90,7 @@ def test_node_ports_that_are_taken_are_left_to_the_super_cluster() -> None:
     assert YIELDS(spec, ["spec.ports[1].nodePort"], ()) == {**ADDRESS, "ports": bare}
 
 
-def test_what_a_service_that_goes_still_holds_is_waited_for() -> None:
+def test_an_address_or_node_port_of_a_service_being_deleted_is_waited_for() -> None:
     spec = {**ADDRESS, "ports": ports(30001)}
     for field in ("spec.clusterIPs", "spec.ports[0].nodePort"):
         assert YIELDS(spec, [field], [a_service("old", **spec)]) is None

@@ -27,7 +27,7 @@ def below(**spec: Any) -> Object:
     return desired(a_service("web"), resource=SERVICES).with_fields(spec=spec)
 
 
-def test_a_service_has_the_same_address_below_where_there_is_a_range_for_it() -> None:
+def test_a_lower_service_has_the_same_cluster_ip_if_its_cluster_has_the_range() -> None:
     service = a_service("web", **ADDRESS)
     assert desired(service, resource=SERVICES).spec == ADDRESS
     other = desired(service, a_link(keeps_service_ips=False), SERVICES)
@@ -35,7 +35,7 @@ def test_a_service_has_the_same_address_below_where_there_is_a_range_for_it() ->
     assert other.annotations[keys.CLUSTER_IP] == "10.32.0.5"
 
 
-def test_a_service_without_an_address_has_none_below() -> None:
+def test_a_headless_service_is_headless_in_the_lower_cluster() -> None:
     for same in (True, False):
         lower = desired(
             a_service("web", clusterIP="None", clusterIPs=["None"]), a_link(keeps_service_ips=same), SERVICES
@@ -49,7 +49,7 @@ def test_two_families_are_wished_for_where_addresses_are_others() -> None:
     assert desired(service, a_link(keeps_service_ips=False), SERVICES).spec == {"ipFamilyPolicy": "PreferDualStack"}
 
 
-def test_what_was_allotted_below_stays() -> None:
+def test_fields_allocated_by_the_lower_cluster_are_kept() -> None:
     upper = a_service("web", **ADDRESS, ports=[{"port": 80, "nodePort": 30001}], healthCheckNodePort=30002)
     given = {"clusterIP": "10.96.0.9", "ipFamilyPolicy": "PreferDualStack", "ports": [{"port": 80, "nodePort": 31111}]}
     there = desired(upper, resource=SERVICES).with_fields(spec=given)
@@ -74,7 +74,7 @@ def test_a_different_lower_address_is_annotated_once() -> None:
         assert upper_patches(upper, below(clusterIP=same), SERVICES) == []
 
 
-def test_a_balancers_addresses_come_up() -> None:
+def test_load_balancer_addresses_are_synced_up() -> None:
     reported = {"loadBalancer": {"ingress": [{"ip": "203.0.113.1"}]}}
     [part] = upper_patches(a_service("web", **ADDRESS), below(**ADDRESS).with_fields(status=reported), SERVICES)
     assert (part.subresource, part.patch) == ("status", {"status": reported})

@@ -7,8 +7,8 @@ from hansa.model.pair import Link
 from hansa.model.translation.common import link_settings
 from hansa.model.translation.common.pod.spec import Spec
 
-# The lower scheduler chooses the node. Admission set priority and overhead from classes of the upper cluster: admission
-# below refuses values that its own classes don't have.
+# The lower scheduler chooses the node. Upper admission set priority and overhead from classes of its own cluster: lower
+# admission refuses values that its classes don't have.
 _UPPER_FIELDS: Final = frozenset({"nodeName", "priority", "preemptionPolicy", "overhead"})
 
 

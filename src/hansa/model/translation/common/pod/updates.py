@@ -18,7 +18,7 @@ _RESIZABLE: Final = ("cpu", "memory")
 
 
 def annotate_images(pod: Object, _link: Link) -> Object:
-    """Store the upper pod's images in an annotation: admission below may replace them, for example by a mirror's.
+    """Store the upper pod's images in an annotation: lower admission may replace them, for example by a mirror's.
 
     A comparison with the replaced images would give the same patch in every reconcile.
     """
@@ -89,7 +89,7 @@ def _deadline(have: _Spec, want: _Spec) -> Spec:
 
 
 def _tolerations(have: _Spec, want: _Spec) -> Spec:
-    """Tolerations may be added, and their seconds may change; those that admission below added are kept."""
+    """Tolerations may be added, and their seconds may change; those that lower admission added are kept."""
     current = {_tolerated(one): one for one in have.tolerations or ()}
     merged = current | {_tolerated(one): one for one in want.tolerations or ()}
     return {} if merged == current else {"tolerations": list(merged.values())}
@@ -100,7 +100,7 @@ def _tolerated(one: Spec) -> tuple[str | None, ...]:
 
 
 def _images(lower: Object, want: _Spec) -> Spec:
-    """The images of the upper pod; containers that admission below added keep theirs."""
+    """The images of the upper pod; containers that lower admission added keep theirs."""
     spec = lower.spec
     changed: Spec = {}
     for field, containers in (("initContainers", want.init_containers), ("containers", want.containers)):
@@ -112,7 +112,7 @@ def _images(lower: Object, want: _Spec) -> Spec:
 
 
 def _resized(lower: Object, have: _Spec, want: _Spec) -> Spec:
-    """CPU and memory of the upper pod. Other resources were added by admission below and can't be removed."""
+    """CPU and memory of the upper pod. Other resources were added by lower admission and can't be removed."""
     changed: Spec = {}
     for field, current, desired in (
         ("containers", have.containers, want.containers),

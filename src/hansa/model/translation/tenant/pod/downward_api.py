@@ -14,7 +14,7 @@ from hansa.model import keys
 from hansa.model.pair import Link
 from hansa.model.translation.common.pod.spec import Spec, with_containers, with_volumes
 from hansa.model.translation.tenant import metadata, tenant_settings
-from hansa.model.translation.tenant.tenant_settings import Tenant
+from hansa.model.translation.tenant.tenant_settings import TenantSettings
 
 _REPLACED_FIELDS: Final = {"metadata.namespace": keys.TENANT_NAMESPACE, "metadata.uid": keys.TENANT_UID}
 _FIELD_PATH: Final = re.compile(r"metadata\.(labels|annotations)(?:\['(.+)'\])?")
@@ -60,7 +60,7 @@ def rewrite_field_refs(spec: Spec, _pod: Object, link: Link) -> Spec:
     return with_volumes(with_containers(spec, container), volume)
 
 
-def _differs_below(path: str, tenant: Tenant) -> re.Match[str] | None:
+def _differs_below(path: str, tenant: TenantSettings) -> re.Match[str] | None:
     """The parsed path if its value differs in the super cluster: all labels or annotations, or an opaque one."""
     found = _FIELD_PATH.fullmatch(path)
     if found is None or found[2] is None:
