@@ -1,12 +1,19 @@
-"""The flags that long-running commands share: the metrics server and leader election. Logging is in `log_flags`."""
+"""The flags that long-running commands share, the metrics server and leader election, and the types of flag values.
+
+Logging is in `log_flags`.
+"""
 
 import argparse
+import math
+
+MAX_PORT = 65535
 
 
 def add_metrics(parser: argparse.ArgumentParser) -> None:
     """Add --metrics-addr."""
     parser.add_argument(
         "--metrics-addr",
+        type=_metrics_address,
         default="",
         metavar="HOST:PORT",
         help="address to serve /metrics, /healthz and /readyz on (default: not served)",
@@ -45,3 +52,39 @@ def true_or_false(text: str) -> bool:
     if text not in ("true", "false"):
         raise argparse.ArgumentTypeError(f'"{text}" is not true or false')
     return text == "true"
+
+
+def port(text: str) -> int:
+    """Parse the port of a server that clients connect to."""
+    return _port(text, 1)
+
+
+def listening_port(text: str) -> int:
+    """Parse a port to listen on; 0 takes any free port."""
+    return _port(text, 0)
+
+
+def seconds(text: str) -> float:
+    """Parse a duration in seconds. Timers and Leases need a finite one."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value) or value < 0:
+        raise argparse.ArgumentTypeError(f'"{text}" is not a number of seconds: use a finite number, 0 or more')
+    return value
+
+
+def _port(text: str, lowest: int) -> int:
+    if not text.isdecimal() or not lowest <= int(text) <= MAX_PORT:
+        raise argparse.ArgumentTypeError(f'"{text}" is not a port: use a number from {lowest} to {MAX_PORT}')
+    return int(text)
+
+
+def _metrics_address(text: str) -> str:
+    _, colon, given = text.rpartition(":")
+    if text and not (colon and given.isdecimal()):
+        raise argparse.ArgumentTypeError(f'"{text}" is invalid: use HOST:PORT, e.g. 127.0.0.1:8080')
+    if text and int(given) > MAX_PORT:
+        raise argparse.ArgumentTypeError(f'"{text}" has an invalid port: use a number from 0 to {MAX_PORT}')
+    return text

@@ -68,14 +68,14 @@ def add_to(commands: Any) -> None:
     )
     parser.add_argument(
         "--lost-after",
-        type=float,
+        type=component_flags.seconds,
         default=60.0,
         metavar="SECONDS",
         help="how long a super cluster may be unreachable before its slices are placed elsewhere (default %(default)g)",
     )
     parser.add_argument(
         "--fence-grace",
-        type=float,
+        type=component_flags.seconds,
         default=30.0,
         metavar="SECONDS",
         help="added to --lost-after if super-agent runs there, which deletes the pods first (default %(default)g)",

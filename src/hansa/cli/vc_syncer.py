@@ -106,14 +106,14 @@ def _add_pool(group: Any) -> None:
     )
     group.add_argument(
         "--lost-after",
-        type=float,
+        type=component_flags.seconds,
         default=60.0,
         metavar="SECONDS",
         help="how long a super cluster may be unreachable before its routes are removed (default %(default)g)",
     )
     group.add_argument(
         "--fence-grace",
-        type=float,
+        type=component_flags.seconds,
         default=30.0,
         metavar="SECONDS",
         help="added to --lost-after if super-agent runs there, which deletes the pods first (default %(default)g)",
@@ -164,7 +164,7 @@ def _add_policies(group: Any) -> None:
     group.add_argument(
         "--node-retention",
         "--nodes-linger",
-        type=float,
+        type=component_flags.seconds,
         default=120.0,
         metavar="SECONDS",
         help="how long a virtual node stays after the tenant's last pod on it; --nodes-linger is an alias of"
@@ -172,7 +172,7 @@ def _add_policies(group: Any) -> None:
     )
     group.add_argument(
         "--vn-agent-port",
-        type=int,
+        type=component_flags.port,
         default=10550,
         metavar="PORT",
         help="kubelet port of virtual nodes, for logs and exec (default %(default)s)",

@@ -91,6 +91,7 @@ def _add_one_lower(group: Any) -> None:
     )
     group.add_argument(
         "--upper-address",
+        type=_upper_address,
         default="",
         metavar="HOST:PORT",
         help="KUBERNETES_SERVICE_HOST and _PORT of lower pods, to reach the upper API server (default: not set)",
@@ -153,6 +154,14 @@ def _one_lower(arguments: argparse.Namespace, environment: Mapping[str, str]) ->
 
 def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _upper_address(text: str) -> str:
+    try:
+        tensile_settings.host_and_port(text)
+    except InvalidSettings as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return text
 
 
 def _check_readable(variable: str, path: str) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from hansa.admission import configuration, settings
 from hansa.app import program, webhook
-from hansa.cli import log_flags
+from hansa.cli import component_flags, log_flags
 from hansa.runtime.errors import HansaError
 
 EXAMPLES = """\
@@ -32,7 +32,10 @@ def add_to(commands: Any) -> None:
     )
     parser.add_argument("--address", default="0.0.0.0", help="IP address to listen on (default %(default)s)")  # noqa: S104
     parser.add_argument(
-        "--port", type=int, default=8080, help="port to listen on; 0 takes any free port (default %(default)s)"
+        "--port",
+        type=component_flags.listening_port,
+        default=8080,
+        help="port to listen on; 0 takes any free port (default %(default)s)",
     )
     parser.add_argument(
         "--tlscert", type=Path, metavar="FILE", help="serving certificate (default: self-signed, made at each start)"
@@ -95,9 +98,11 @@ def _add_configuration(group: Any) -> None:
 
 def _service(text: str) -> configuration.Service:
     try:
-        return settings.service(text)
+        service = settings.service(text)
     except HansaError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
+    component_flags.port(str(service.port))
+    return service
 
 
 async def _run(arguments: argparse.Namespace) -> int:

@@ -117,7 +117,10 @@ class Store(table.Table):
 
     def _replace(self, version: str) -> None:
         """Make the table equal to the full list, without an await: readers never see a part of it."""
-        listed, self._listing = self._listing or {}, None
+        if self._listing is None:
+            self._history.reach(version)  # without a list, nothing is known to be gone
+            return
+        listed, self._listing = self._listing, None
         is_rollback = self._history.restart(version, {obj.uid for obj in listed.values()})
         for key, old in self.snapshot().items():
             if key not in listed and (is_rollback or not self._history.is_ahead(old)):

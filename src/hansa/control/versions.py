@@ -7,10 +7,13 @@ import math
 
 from hansa.kube import objects
 
+DIGITS = 20  # of a 64-bit number; Python refuses to convert thousands of them
+
 
 def number(version: str) -> float:
     """A resourceVersion as a number; NaN, which is neither newer nor older than any, if it is not one."""
-    return int(version) if version.isdecimal() else math.nan
+    is_number = version.isascii() and version.isdecimal() and len(version) <= DIGITS
+    return int(version) if is_number else math.nan
 
 
 def is_newer(one: objects.Object, other: objects.Object) -> bool:

@@ -32,6 +32,8 @@ from hansa.kube.resource import Resource
 from hansa.runtime.backoff import Backoff
 from hansa.runtime.clock import Clock, SystemClock
 
+INITIAL_EVENTS_END = "k8s.io/initial-events-end"  # the annotation of the bookmark that ends a streamed list
+
 
 class Restarted(msgspec.Struct, frozen=True, gc=False):
     """A full list follows."""
@@ -77,11 +79,15 @@ class Interrupted(msgspec.Struct, frozen=True):
 Change = Restarted | Added | Modified | Deleted | Synced | Bookmark | Interrupted
 
 
+class _ListNotStreamed(errors.Unreachable):
+    """The server does not stream lists as it should: the next list is requested in pages."""
+
+
 @dataclass(frozen=True, slots=True)
 class Patience:
     """The timeouts of a watch, in seconds."""
 
-    idle: float = 90.0  # without a byte; the server sends a bookmark about every minute, so more is a dead connection
+    idle: float = 150.0  # without a byte; a server sends a bookmark every one or two minutes
     life: float = 600.0  # of one connection at most, so that load is spread anew over the API servers of an address
     shortest: float = 1.0  # a watch that ends sooner, without an event, counts as a failure
     memory: float = 120.0  # after a longer break all is listed anew: a watch without events does not show that it works
@@ -189,7 +195,7 @@ class _Watcher:
         if self._broken_since is None:
             self._broken_since = self._clock.now()
         match error:
-            case errors.Invalid() if not self._version and self._streams_lists:
+            case errors.Invalid() | _ListNotStreamed() if not self._version and self._streams_lists:
                 self._streams_lists = False  # an older server; invalid selectors fail the list as well
                 return 0.0
             case errors.Gone():
@@ -238,8 +244,13 @@ class _Watcher:
         version = obj.metadata.resource_version
         if kind not in _EVENT_TYPES:
             raise errors.Unreachable(f"cannot {self._doing}: the server sent an event of an unknown type")
+        if not version:  # with it, a broken watch could not resume, and the next bookmark would look like a list's end
+            raise errors.Unreachable(f"cannot {self._doing}: the server sent an event without a resourceVersion")
         if kind == "BOOKMARK":
-            is_synced, self._version = bool(self._version), version
+            is_synced = bool(self._version)
+            if not is_synced and obj.annotations.get(INITIAL_EVENTS_END) != "true":
+                raise _ListNotStreamed(f"cannot {self._doing}: the server sent a bookmark before the end of the list")
+            self._version = version
             return Bookmark(version) if is_synced else Synced(version)
         if self._version:
             self._version = version

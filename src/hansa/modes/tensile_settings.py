@@ -88,7 +88,7 @@ def link(
     keeps_priority_class: bool = False,
 ) -> LinkSettings:
     """The settings of the link to the lower cluster that a node represents."""
-    host, port = _host_and_port(upper_address)
+    host, port = host_and_port(upper_address)
     return LinkSettings(
         node=node.name,
         node_labels={
@@ -118,22 +118,24 @@ def taint(text: str) -> tolerations.Taint:
     return tolerations.Taint(key, value, effect)
 
 
-def _port(text: str) -> int:
-    if not text:
-        return 0
-    if not text.isdecimal() or not 0 < int(text) < 65536:
-        raise InvalidSettings(f'invalid KUBELET_PORT "{text}": use a number from 1 to 65535')
-    return int(text)
-
-
-def _host_and_port(text: str) -> tuple[str, str]:
+def host_and_port(text: str) -> tuple[str, str]:
     """Parse HOST, HOST:PORT or [ADDRESS]:PORT; the default port is 443."""
     host, colon, port = text.rpartition(":")
     if not colon or text.endswith("]") or node_settings.is_address(text):
         host, port = text, "443"
     if not port.isdecimal():
         raise InvalidSettings(f'"{text}" is not of the form HOST:PORT')
+    if not 0 < int(port) < 65536:
+        raise InvalidSettings(f'"{text}" has an invalid port: use a number from 1 to 65535')
     return host.strip("[]"), port
+
+
+def _port(text: str) -> int:
+    if not text:
+        return 0
+    if not text.isdecimal() or not 0 < int(text) < 65536:
+        raise InvalidSettings(f'invalid KUBELET_PORT "{text}": use a number from 1 to 65535')
+    return int(text)
 
 
 def _check_unique(what: str, names: list[str]) -> None:

@@ -300,9 +300,10 @@ WAIT_EVENT = b'{"type":"ERROR","object":{"code":429,"details":{"retryAfterSecond
         ((event("SURPRISE"),), "an event of an unknown type"),
         ((DEEP_EVENT,), "an event cannot be decoded .JSON is nested too deeply"),
         ((event().replace(b"yyy", b"y\xffy"),), "an event cannot be decoded .text is not UTF-8"),
+        ((event().replace(b'"resourceVersion": "1"', b'"resourceVersion": ""'),), "without a resourceVersion"),
         ((WAIT_EVENT,), "cannot watch configmaps"),
     ],
-    ids=["a line", "objects", "bytes", "type", "depth", "text", "wait"],
+    ids=["a line", "objects", "bytes", "type", "depth", "text", "version", "wait"],
 )
 async def test_a_watch_is_interrupted_and_goes_on(parts: tuple[bytes, ...], sentence: str) -> None:
     script = answering(STREAMED, *parts, is_endless=True)
@@ -321,6 +322,25 @@ async def test_a_watch_is_interrupted_and_goes_on(parts: tuple[bytes, ...], sent
                 elif Interrupted in seen:
                     break
             assert seen[-1] is Restarted or parts == (WAIT_EVENT,)
+
+
+async def test_a_bookmark_does_not_end_a_list_unless_it_says_so() -> None:
+    async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while head := await request_head(reader):
+            is_list = b"watch=1" not in head and b"watch=true" not in head
+            writer.write(_page(head, 2, 10, "") if is_list else STREAMED + event() + event("BOOKMARK"))
+            if not is_list:
+                return
+
+    async with against(script) as client:
+        changes = watching.watch(client, CONFIG_MAPS, patience=HASTY)
+        seen = []
+        async with contextlib.aclosing(changes), asyncio.timeout(20):
+            async for change in changes:
+                seen.append(type(change))
+                if isinstance(change, watching.Synced):
+                    break
+    assert seen == [Restarted, Added, Restarted, Added, Added, watching.Synced], "the list came in pages"
 
 
 async def test_a_watch_of_an_older_server_has_a_limited_list() -> None:

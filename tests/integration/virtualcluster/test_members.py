@@ -103,7 +103,7 @@ async def test_a_tenant_without_credentials_is_not_synced_until_they_are_created
         reported = {one["type"]: one["reason"] for one in found["status"]["conditions"]}
         assert reported["Synced"] == "NoCredentials", reported
         warnings = await tenants.super.all("events", namespace="default")
-        assert ("NoCredentials", name) in {(one["reason"], one["involvedObject"]["name"]) for one in warnings}
+        assert ("NoCredentials", name) in {(one["reason"], one["involvedObject"].get("name")) for one in warnings}
         return True
 
     await eventually(is_reported)

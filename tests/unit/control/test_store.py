@@ -1,9 +1,12 @@
+import math
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import simulation
 from hansa.control import freshness, store, table
+from hansa.control import versions as store_versions
 from hansa.kube import errors, objects, watching
 from hansa.runtime import errors as runtime_errors
 from machinery import Witness
@@ -60,6 +63,21 @@ def test_a_partial_list_is_never_visible():
         return before, versions(cache)
 
     assert run(main) == ({"a": 1}, {"c": 22})
+
+
+def test_the_end_of_a_list_that_did_not_begin_removes_nothing():
+    async def main(world):
+        cache = make(world)
+        listed(cache, 5, an_object("a", 1), an_object("b", 2))
+        cache.apply(watching.Synced("6"))
+        assert versions(cache) == {"a": 1, "b": 2}
+
+    run(main)
+
+
+@pytest.mark.parametrize("version", ["9" * 5000, "٣", "", "1e3", "-1"])
+def test_a_version_that_is_not_a_number_of_64_bits_is_neither_newer_nor_older(version):
+    assert math.isnan(store_versions.number(version))
 
 
 def test_a_relist_notifies_of_exactly_the_differences_including_deletions():

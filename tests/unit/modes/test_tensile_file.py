@@ -70,6 +70,7 @@ def test_every_field_of_the_file_is_parsed():
         ("lowers: [{name: a, taint: x}]", 'taint "x" is not of the form key=value:effect'),
         ("lowers: [{name: a, taint: 'x:Never'}]", 'taint "x:Never" has an unknown effect'),
         ("lowers: [{name: a}]\ncontrollers: [x]", 'unknown controller "x"; supported'),
+        ("lowers: [{name: a}]\nupperAddress: h:99999", '"h:99999" has an invalid port: use a number from 1 to 65535'),
     ],
 )
 def test_what_cannot_be_is_refused_with_a_sentence(text, sentence):
