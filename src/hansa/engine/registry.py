@@ -17,7 +17,8 @@ class Route:
     """A desired link: objects of the upper cluster may be placed in the lower one.
 
     `nodes` are the virtual nodes of the upper cluster that represent the lower one. While keys wait, twice as many keys
-    are reconciled for a route of weight 2 as for one of weight 1.
+    are reconciled for a route of weight 2 as for one of weight 1. With `is_self`, both are the same cluster under two
+    names: its copies are not upper objects.
     """
 
     upper: str
@@ -25,6 +26,7 @@ class Route:
     settings: Any = None
     nodes: frozenset[str] = frozenset()
     weight: float = 1.0
+    is_self: bool = False
 
     def __str__(self) -> str:
         return f"{self.upper} to {self.lower}"
@@ -136,7 +138,7 @@ class _ReversedRoutes:
     def routes(self, upper: str) -> list[Route]:
         routes = self.registry.all_routes()
         return [
-            Route(route.lower, route.upper, route.settings, weight=route.weight)
+            Route(route.lower, route.upper, route.settings, weight=route.weight, is_self=route.is_self)
             for route in routes
             if route.lower == upper
         ]

@@ -85,7 +85,7 @@ def start_guests(league):
             for name, client in clients.items():
                 engine.join(name, client)
             for lower in ("low1", "self"):
-                engine.registry.link(Route("up", lower))
+                engine.registry.link(Route("up", lower, is_self=lower == "self"))
             yield engine
 
     return start

@@ -55,6 +55,7 @@ class LinkedClusters:
         self.lowers: dict[str, ClusterCaches] = {}
         self.links: dict[str, Link] = {}
         self.routes: dict[str, Route] = {}
+        self._own_links: dict[str, Link] = {}  # those that lead to the upper cluster itself
         for resource in {one for rule in mode.rules.values() if rule.reads is not None for one in rule.reads.lists}:
             upper.stores[resource].index(BY_NAMESPACE, by_namespace)
 
@@ -67,13 +68,15 @@ class LinkedClusters:
         """Link a lower cluster."""
         self.links[route.lower] = Link(self.name, self.upper_id, route.lower, route.settings, route.nodes)
         self.lowers[route.lower], self.routes[route.lower] = side, route
+        if route.is_self:
+            self._own_links[route.lower] = self.links[route.lower]
         for cache in side.stores.values():
             cache.index(BY_UPPER, by_upper)
             cache.index(BY_ORIGIN, by_origin)
 
     def remove(self, lower: str) -> None:
         """Unlink a lower cluster; its objects stay."""
-        for table in (self.links, self.lowers, self.routes):
+        for table in (self.links, self.lowers, self.routes, self._own_links):
             table.pop(lower, None)
 
     def side(self, cluster: str) -> ClusterCaches:
@@ -148,8 +151,8 @@ class LinkedClusters:
                 yield from (topic for topic in topics if isinstance(topic, Key) and self.get(topic) is None)
 
     def _is_copy(self, obj: Object, resource: Resource) -> bool:
-        if obj.labels.get(keys.UPPER) != self.upper_id:
+        """Whether it is a copy in the upper cluster itself. By its name, not by a cache: the other one may be late."""
+        if not self._own_links or (origin := stamp.of(obj)) is None or origin.upper != self.upper_id:
             return False
-        sides = (side.stores.get(resource) for side in self.lowers.values())
-        found = (None if cache is None else cache.get(obj.key) for cache in sides)
-        return any(one is not None and one.uid == obj.uid for one in found)
+        key = Key(self.name, resource, origin.namespace, origin.name)
+        return any(obj.key == self.mode.lower_name(key, origin.uid, link) for link in self._own_links.values())
