@@ -1,0 +1,78 @@
+"""Placements of one upper cluster: when they are computed, and which keys are requeued when they change."""
+
+from dataclasses import replace
+
+import engine_lab as lab
+from hansa.engine.registry import Route
+from hansa.model import placement, plan
+from hansa.model.lifecycle import NAMESPACE
+from hansa.model.mode import Mode, Rule
+from view_world import MAP, MAPS, NAMESPACES, POD, PODS
+
+POOLED = Mode(
+    name="pooled",
+    rules={
+        **lab.SMALL.rules,
+        NAMESPACES: Rule(NAMESPACES, placement=placement.by_annotation("where", str.split), lifecycle=NAMESPACE),
+        MAPS: Rule(MAPS, placement=placement.with_namespace, follows_namespace=True),
+    },
+)
+
+
+def test_objects_placed_with_their_namespace_are_requeued_when_its_placement_changes(play):
+    def scene(world):
+        world.view.attach(Route("up", "other"), world.side("other"))
+        world.put(world.upper, MAPS, lab.config_map("settings"))
+        world.put(world.upper, MAPS, lab.config_map("far", namespace="far"))
+        assert world.view.placements.concerned(MAP) == []
+
+        def placed(where):
+            world.woken.clear()
+            world.put(world.upper, NAMESPACES, lab.namespace("default", annotations={"where": where, "note": where}))
+            return world.view.placements.concerned(MAP)
+
+        assert placed("low") == ["low"]
+        assert world.woken == [MAP]
+        assert placed("low other") == ["low", "other"]
+        _, actions = world.decide(MAP)
+        assert [action.message for action in actions] == [
+            "waiting for Namespace default in low",
+            "waiting for Namespace default in other",
+        ]
+        assert placed("low  other") == ["low", "other"]
+        assert world.woken == [], "it is where it was"
+        assert placed("") == []
+        assert world.woken == [MAP]
+
+    play(scene, mode=POOLED)
+
+
+def test_placement_is_computed_once_for_a_change_of_either_side(play):
+    calls = []
+
+    def counted(upper, key, context):
+        calls.append(key)
+        return placement.by_node_name(upper, key, context)
+
+    def scene(world):
+        def reconcile():
+            """The way of a change: to its group in the queue, and to a decision."""
+            assert world.view.placements.concerned(POD) == ["low"]
+            return world.decide(POD)[1]
+
+        world.put(world.upper, PODS, lab.pod("p", "vn"))
+        [created] = reconcile()
+        assert calls == [POD]
+        world.put(world.lower, PODS, created.obj)
+        reconcile()
+        assert calls == [POD, POD]
+        world.put(world.upper, PODS, lab.pod("p", "elsewhere"))
+        [deleted] = reconcile()
+        assert isinstance(deleted, plan.Delete), "a new placement is not taken from before"
+        assert calls == [POD, POD, POD]
+        world.put(world.upper, PODS, lab.pod("far", "elsewhere"))
+        assert world.view.placements.concerned(POD._replace(name="far")) == []
+        assert not world.view.placements._computed, "nothing stays of keys that are dropped"
+
+    counting = replace(lab.SMALL.rules[PODS], placement=counted)
+    play(scene, mode=replace(lab.SMALL, rules={**lab.SMALL.rules, PODS: counting}))
