@@ -34,7 +34,7 @@ class Placements:
         if self.tokens is not None and ref.resource == resources.SERVICE_ACCOUNTS:
             self.tokens.account_changed(ref.name)
         key = self._clusters.key(ref)
-        self.decided(key)
+        self.forget(key)
         upper = self._clusters.get(key)
         is_synced = self._mode.rules[key.resource].is_synced
         placed = self._compute(key, upper) if is_synced and upper is not None else None
@@ -69,8 +69,8 @@ class Placements:
             return known[1]
         return self._mode.rules[key.resource].placed(upper, key, self._context)
 
-    def decided(self, key: Key) -> None:
-        """A decision was made: the next one may have another placement."""
+    def forget(self, key: Key) -> None:
+        """Forget the placement that was computed for a change: the next decision may have another one."""
         self._computed.pop(key, None)
 
     def concerned(self, key: Key) -> list[str]:
@@ -84,7 +84,7 @@ class Placements:
         clusters = self._clusters
         found = [name for name in clusters.lowers if name in placed or any(clusters.below(key, name, uid))]
         if not found:
-            self.decided(key)  # there will be none
+            self.forget(key)  # it will not be decided
         return found
 
     def users(self, key: Key) -> frozenset[str]:

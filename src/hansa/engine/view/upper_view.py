@@ -71,7 +71,7 @@ class UpperView:
         if self.mode.rules[key.resource].lifecycle.retention:
             intents = taken.pair.intents
             self._retention.update(key, taken.pair.lowers, () if isinstance(intents, Unknown) else intents)
-        self.placements.decided(key)
+        self.placements.forget(key)
         self._pending.update(key, taken.pending)
         creating = [one.cluster for one in todo.actions if isinstance(one, plan.Create)]
         with self._pending.creating(key.resource, creating):
