@@ -1,0 +1,1 @@
+"""Pure translations between proxy pods of a source cluster and delegate pods of target clusters."""
