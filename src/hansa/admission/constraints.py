@@ -13,7 +13,7 @@ from hansa.admission import constraint_split
 from hansa.admission.constraint_split import SplitTerm, Term, UpperNodes
 from hansa.admission.mutation import Refused
 from hansa.kube.language import affinity, selectors, tolerations
-from hansa.model import keys
+from hansa.model import annotation_json, keys
 
 Pod = dict[str, Any]
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -139,9 +139,9 @@ def _annotated(text: str | None) -> dict[str, Any]:
     if text is None:
         return {}
     try:
-        annotated: dict[str, Any] = msgspec.json.decode(text, type=dict[str, Any])
-    except msgspec.DecodeError as error:
-        raise Refused(ANNOTATION, text, f"must be a JSON object: {error}") from None
+        annotated = annotation_json.decode(text, dict[str, Any], longest=annotation_json.WHOLE)
+    except annotation_json.AnnotationJsonError as error:
+        raise Refused(ANNOTATION, annotation_json.shown(text), f"must be a JSON object: {error}") from None
     _validate(annotated, f"{ANNOTATION}.")
     terms = {"affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": _alternatives(annotated)}}}}
     _validate(terms, f"{ANNOTATION}.alternatives.")

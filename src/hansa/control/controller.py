@@ -16,6 +16,7 @@ from hansa.runtime import errors, logs, metrics
 
 K = TypeVar("K", bound=Hashable)
 log = logging.getLogger(__name__)
+SLOW = 1.0  # seconds of a reconcile, after which another worker takes its place: a stalled server holds no worker
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -52,7 +53,10 @@ Reconciler = Callable[[K], Awaitable[Outcome]]
 
 
 class Controller(Generic[K]):
-    """`workers` tasks on one queue. A key whose reconcile raises is counted and requeued with back-off."""
+    """`workers` tasks on one queue. A key whose reconcile raises is counted and requeued with back-off.
+
+    A slow reconcile narrows its group and does not count as a worker, unless there is only one: that one stays alone.
+    """
 
     def __init__(
         self,
@@ -71,21 +75,58 @@ class Controller(Generic[K]):
         )
         # Kept, because looking up a child costs more than counting.
         self._results = {result: reconciles.labels(name, result) for result in OutcomeLabel}
+        self._begun: dict[K, float] = {}  # reconciles in progress that are not slow yet, the oldest first
+        self._slow: set[K] = set()
+        self._running = 0  # workers
+        self._timer: asyncio.TimerHandle | None = None
 
     async def run(self) -> None:
         """Reconcile until the queue is closed and the reconciles in progress are done."""
-        async with asyncio.TaskGroup() as group:
-            for number in range(self._workers):
-                group.create_task(self._work(), name=f"{self.name}-{number}")
+        try:
+            async with asyncio.TaskGroup() as group:
+                self._group = group
+                for _ in range(self._workers):
+                    self._start_worker()
+        finally:
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
 
     def drain(self) -> None:
         """Start no new reconcile: `run` returns when those in progress are done."""
         self._queue.close()
 
+    def _start_worker(self) -> None:
+        self._running += 1
+        self._group.create_task(self._work(), name=self.name)
+
     async def _work(self) -> None:
-        while (key := await self._queue.get()) is not None:
-            with logs.bound(controller=self.name, key=key):
-                await self._handle(key)
+        try:
+            while self._running <= self._workers + len(self._slow) and (key := await self._queue.get()) is not None:
+                self._begin(key)
+                with logs.bound(controller=self.name, key=key):
+                    await self._handle(key)
+        finally:
+            self._running -= 1
+
+    def _begin(self, key: K) -> None:
+        loop = asyncio.get_running_loop()
+        self._begun[key] = loop.time()
+        if self._timer is None:
+            self._timer = loop.call_later(SLOW, self._watch)
+
+    def _watch(self) -> None:
+        """Replace the workers of slow reconciles; check again when the next one would be slow."""
+        self._timer, loop = None, asyncio.get_running_loop()
+        for key, began in tuple(self._begun.items()):
+            if began + SLOW > loop.time():
+                self._timer = loop.call_at(began + SLOW, self._watch)
+                return
+            del self._begun[key]
+            self._queue.narrow(key)
+            if self._workers > 1:
+                self._slow.add(key)
+                self._start_worker()
 
     async def _handle(self, key: K) -> None:
         try:
@@ -99,6 +140,8 @@ class Controller(Generic[K]):
         else:
             self._settle(key, outcome)
         finally:
+            self._begun.pop(key, None)
+            self._slow.discard(key)
             self._queue.done(key)
 
     def _settle(self, key: K, outcome: Outcome) -> None:

@@ -54,9 +54,11 @@ class Delays(Generic[K]):
 
     def _fire(self) -> None:
         now = self._clock.now()
-        while self._heap and self._heap[0][0] <= now:
-            time, _, key = heapq.heappop(self._heap)
-            if self._times.get(key) == time:
-                del self._times[key]
-                self._due(key)
-        self._set_timer()
+        try:
+            while self._heap and self._heap[0][0] <= now:
+                time, _, key = heapq.heappop(self._heap)
+                if self._times.get(key) == time:
+                    del self._times[key]
+                    self._due(key)
+        finally:
+            self._set_timer()  # whatever happened with one key, the others are due

@@ -10,7 +10,8 @@ from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
-LEAST = 1  # keys of a backlog in progress at once, however many backlogs there are
+LEAST = 1  # keys of a lane in progress at once, however many backlogs there are and however slow it is
+REMEMBERED = 1024  # narrow lanes whose width outlives them: a stalled server is still stalled when its next key comes
 
 
 class Lane(Generic[K]):
@@ -30,6 +31,7 @@ class Lanes(Generic[K]):
     """All lanes: at most `width` keys of a lane in progress at once, `credit` keys of an idle lane before others.
 
     `server` maps a group to the API server that its reconciles write to; backlogs of one server share half a width.
+    A lane whose keys are slow narrows, down to one key at once, and widens again with each key that is quick.
     """
 
     def __init__(
@@ -43,6 +45,8 @@ class Lanes(Generic[K]):
         self._weight, self._server, self._width, self._credit = weight, server, width, credit
         self._lanes: dict[Hashable, Lane[K]] = {}
         self._working: dict[K, Lane[K]] = {}  # the lane that a key was taken from: its group may change meanwhile
+        self._slow: set[K] = set()  # of these: those that narrowed their lane
+        self._widths: collections.OrderedDict[Hashable, int] = collections.OrderedDict()  # of narrow lanes
         self._heap: list[tuple[float, int, Lane[K]]] = []
         # By server and weight, the number of lanes with waiting keys.
         self._weights: dict[Hashable, collections.Counter[float]] = collections.defaultdict(collections.Counter)
@@ -88,10 +92,24 @@ class Lanes(Generic[K]):
         self._enqueue(lane)
         return key
 
+    def narrow(self, key: K) -> None:
+        """A key in progress is slow: its lane gets half the width."""
+        if key in self._slow:
+            return
+        self._slow.add(key)
+        group = self._working[key].group
+        self._widths[group] = max(LEAST, self._widths.pop(group, self._width) // 2)
+        if len(self._widths) > REMEMBERED:
+            self._widths.popitem(last=False)
+
     def release(self, key: K) -> None:
         """The key is no longer in progress."""
         lane = self._working.pop(key)
         lane.busy -= 1
+        if key in self._slow:
+            self._slow.discard(key)
+        elif lane.group in self._widths:
+            self._widen(lane.group)
         self._enqueue(lane)
         if not self._working and not self._waiting:
             # A new busy period starts without debts, and lanes of groups that are gone are dropped.
@@ -110,12 +128,18 @@ class Lanes(Generic[K]):
 
     def _limit(self, lane: Lane[K]) -> int:
         """How many keys of a lane may be in progress at once."""
+        width = self._widths.get(lane.group, self._width)
         if lane.start < self._now:
-            return self._width
+            return width
         # Backlogs have used up their credit and share half of the width; the other half is for groups that become busy
         # next. Otherwise the requests of backlogs would queue up at the API server, in front of those of other groups.
         weights = sum(weight * count for weight, count in self._weights[lane.server].items())
-        return max(LEAST, int(self._width // 2 * lane.weight / weights))
+        return max(LEAST, min(width, int(self._width // 2 * lane.weight / weights)))
+
+    def _widen(self, group: Hashable) -> None:
+        self._widths[group] *= 2
+        if self._widths[group] >= self._width:
+            del self._widths[group]
 
     def _update_weights(self, lane: Lane[K]) -> None:
         """Update the weights after a key was taken: the lane may be empty now, and its weight may have changed."""

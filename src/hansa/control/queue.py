@@ -5,6 +5,7 @@ A key is a request to reconcile, not an event. Running reconciles, and handling 
 
 import asyncio
 import collections
+import logging
 import random as randomness
 from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
@@ -13,16 +14,19 @@ from hansa.control import delays, fair_lanes
 from hansa.runtime import backoff, clock, errors, metrics
 
 K = TypeVar("K", bound=Hashable)
+log = logging.getLogger(__name__)
 # Keys of a group in progress at once; all backlogs together get half of it. With fewer, a small group would wait.
 WIDTH = 16
 CALM = 0.25  # seconds without a reconcile after which a queue is not busy any more
+UNREADABLE = "unreadable"  # the group of keys for which no group can be computed, such as of malformed objects
 RETRIES = backoff.Backoff(first=0.005, factor=2.0, most=300.0, jitter=0.1)
 
 
 class Queue(Generic[K]):
     """Keys to reconcile, at most `width` of a group at once; the first `credit` keys of an idle group go first.
 
-    `group` is called once for each key that is added; a key without a group (None) is dropped.
+    `group` is called once for each key that is added; a key without a group (None) is dropped. If `group` raises, the
+    key is in the group UNREADABLE: its reconcile raises too, and is retried with back-off.
     """
 
     def __init__(
@@ -66,7 +70,7 @@ class Queue(Generic[K]):
         """Enqueue the key; if it is being reconciled, it is reconciled once more afterwards."""
         if self._is_closed or key in self._dirty:
             return
-        if (group := self._group(key)) is None:
+        if (group := self._group_of(key)) is None:
             self._failures.pop(key, None)
             return
         self._dirty[key] = (self._clock.now(), group)
@@ -114,6 +118,10 @@ class Queue(Generic[K]):
             self._lanes.push(key, self._dirty[key][1])
         self._give_turn()
 
+    def narrow(self, key: K) -> None:
+        """A reconcile in progress is slow: fewer keys of its group are reconciled at once from now on."""
+        self._lanes.narrow(key)
+
     def close(self) -> None:
         """Accept and return no more keys: workers end after their current reconcile."""
         self._is_closed = True
@@ -123,6 +131,14 @@ class Queue(Generic[K]):
         for getter in self._getters:
             if not getter.done():
                 getter.set_result(None)
+
+    def _group_of(self, key: K) -> Hashable | None:
+        # An exception belongs to its key: `add` is called by timers, by the audit and by watches, which serve all keys.
+        try:
+            return self._group(key)
+        except Exception as error:
+            log.debug("group of key not computed", exc_info=error, extra={"queue": self.name, "key": key})
+            return UNREADABLE
 
     def _take(self) -> K:
         key = self._lanes.pop()

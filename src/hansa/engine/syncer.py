@@ -14,7 +14,7 @@ from hansa.engine.registry import Routes
 from hansa.engine.view.topics import NamespaceQuota
 from hansa.engine.view.upper_view import UpperView
 from hansa.kube import resources
-from hansa.kube.objects import NamespacedName, Object
+from hansa.kube.objects import Malformed, NamespacedName, Object
 from hansa.kube.resource import Resource
 from hansa.model import decision, plan
 from hansa.model.mode import Mode
@@ -117,8 +117,12 @@ class Syncer:
         view = self._views.get(key.cluster)
         if view is None:
             return controller.Done()
-        snapshot = view.snapshot(key)
-        todo = decision.decide(snapshot.pair, self._mode)
+        try:
+            snapshot = view.snapshot(key)
+            todo = decision.decide(snapshot.pair, self._mode)
+        except Malformed as error:
+            self._views.warn(key, "Malformed", str(error))
+            return controller.Terminal(str(error))
         with view.decided(snapshot, todo):
             self._report(view, key, todo)
             problems = await self._applied(todo, snapshot.pair, view)

@@ -14,9 +14,14 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from hansa.kube.errors import Invalid
+from hansa.runtime.errors import HansaError
 
 T = TypeVar("T")
 SHORT = 512  # characters; shorter labels and annotations are often equal on many objects and are shared
+
+
+class Malformed(HansaError):
+    """A field of an object does not have the type that the API defines. Only a server that is not genuine sends it."""
 
 
 class NamespacedName(NamedTuple):
@@ -164,12 +169,12 @@ class Object(msgspec.Struct, frozen=True, gc=False):
     @property
     def spec(self) -> dict[str, Any]:
         """The spec, decoded anew at each call; empty when there is none."""
-        return self.get("spec") or {}
+        return self.decode("spec", _TABLE) or {}
 
     @property
     def status(self) -> dict[str, Any]:
         """The status, decoded anew at each call; empty when there is none."""
-        return self.get("status") or {}
+        return self.decode("status", _TABLE) or {}
 
     def raw(self, field: str) -> bytes:
         """A top-level field as JSON; empty when there is none. Equal bytes mean equal values."""
@@ -182,11 +187,18 @@ class Object(msgspec.Struct, frozen=True, gc=False):
     def get(self, field: str, default: Any = None) -> Any:
         """A top-level field other than metadata, decoded anew at each call."""
         raw = self.raw(field)
-        return msgspec.json.decode(raw) if raw else default
+        return self.decode(field, Any) if raw else default
 
     def decode(self, field: str, into: type[T]) -> T:
-        """A top-level field decoded into a type, such as a msgspec Struct of the few fields that a caller needs."""
-        return msgspec.json.decode(self.raw(field) or b"{}", type=into)
+        """A top-level field decoded into a type, such as a msgspec Struct of the few fields that a caller needs.
+
+        Raises Malformed.
+        """
+        try:
+            return msgspec.json.decode(self.raw(field) or b"{}", type=into)
+        except (msgspec.DecodeError, RecursionError) as error:
+            what = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+            raise Malformed(f"{field} of {self.kind} {self.key} is malformed: {what}") from None
 
     def with_fields(self, **fields: Any) -> Self:
         """A copy with some top-level fields replaced; None removes a field."""
@@ -233,6 +245,7 @@ def _parts(content: dict[str, bytes]) -> dict[str, Any]:
     return {"_spec": content.get("spec", b""), "_status": content.get("status", b""), "_others": others or None}
 
 
+_TABLE: Any = dict[str, Any] | None
 _FIELDS = msgspec.json.Decoder(dict[str, Raw])
 _METADATA = msgspec.json.Decoder(Metadata)
 _EMPTY = Raw(b"{}")

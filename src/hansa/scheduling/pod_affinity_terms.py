@@ -65,7 +65,7 @@ def of_pod(pod: objects.Object, below: Namespaces = str) -> PodConstraints:
         return NONE
     try:
         spec = pod.decode("spec", _Spec)
-    except msgspec.ValidationError as error:
+    except objects.Malformed as error:
         raise PodConstraintError(f"invalid affinity or topologySpreadConstraints of pod {pod.key}: {error}") from None
     affinity = spec.affinity or _Affinity()
     terms, has_unchecked = _terms(affinity.pod_affinity, pod, below)

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from hansa.kube.objects import NamespacedName, Object
+from hansa.kube.objects import Malformed, NamespacedName, Object
 from hansa.kube.resource import Resource
 from hansa.model import keys, tenant_names
 from hansa.runtime.errors import HansaError
@@ -206,7 +206,7 @@ def virtual_cluster(obj: Object) -> VirtualCluster:
     """The typed form of a VirtualCluster."""
     try:
         return VirtualCluster(obj, obj.decode("spec", Spec), obj.decode("status", Status))
-    except msgspec.ValidationError as error:
+    except Malformed as error:
         raise BadVirtualCluster(f"VirtualCluster {obj.key} is invalid: {error}") from None
 
 
@@ -214,7 +214,7 @@ def cluster_version(obj: Object) -> ClusterVersion:
     """The typed form of a ClusterVersion."""
     try:
         return ClusterVersion(obj, obj.decode("spec", ClusterVersionSpec))
-    except msgspec.ValidationError as error:
+    except Malformed as error:
         raise BadVirtualCluster(f"ClusterVersion {obj.name} is invalid: {error}") from None
 
 

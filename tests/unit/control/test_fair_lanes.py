@@ -176,3 +176,38 @@ def test_a_key_whose_group_changes_while_it_is_in_work_is_released_where_it_was_
     assert queue.pop() == "key"
     queue.release("key")
     assert not queue.is_ready
+
+
+def test_a_lane_of_slow_keys_narrows_to_one_and_widens_again_with_quick_ones():
+    lanes = fair_lanes.Lanes(lambda _: 1.0, width=8, credit=10**6)
+    for number in range(40):
+        lanes.push(("slow", number), "slow")
+
+    def taken():
+        found = []
+        while lanes.is_ready:
+            found.append(lanes.pop())
+        return found
+
+    begun = taken()
+    for key in begun:
+        lanes.narrow(key)
+    for key in begun:
+        lanes.release(key)
+    widths = []
+    for _ in range(5):
+        begun = taken()
+        widths.append(len(begun))
+        for key in begun:
+            lanes.release(key)
+    assert widths == [1, 2, 8, 8, 8]
+
+
+def test_a_narrow_lane_is_still_narrow_when_its_next_key_comes():
+    lanes = fair_lanes.Lanes(lambda _: 1.0, width=4, credit=10**6)
+    lanes.push("first", "slow")
+    lanes.narrow(lanes.pop())
+    lanes.release("first")  # nothing is left: a new busy period
+    for key in "abcd":
+        lanes.push(key, "slow")
+    assert [lanes.pop(), lanes.pop(), lanes.is_ready] == ["a", "b", False]

@@ -287,3 +287,20 @@ def test_the_group_is_computed_once_for_each_add_and_a_key_without_one_is_droppe
         assert not work._failures
 
     simulation.run(main)
+
+
+def test_a_key_without_a_readable_group_stops_neither_delayed_keys_nor_itself():
+    async def main(world):
+        def group(key):
+            if key == "malformed":
+                raise ValueError("its nodeName is a number")
+            return key
+
+        work = queue.Queue("test", clock=world.clock, random=world.random, metrics=world.metrics, group=group)
+        work.add_after("malformed", 1)
+        work.add_after("sound", 1)
+        work.add_after("later", 2)
+        await world.clock.sleep(3)
+        return {await work.get() for _ in range(3)}
+
+    assert simulation.run(main) == {"malformed", "sound", "later"}

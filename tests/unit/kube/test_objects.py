@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hansa.kube import decoding
 from hansa.kube.errors import Invalid, Status
-from hansa.kube.objects import NamespacedName, Object, OwnerReference
+from hansa.kube.objects import Malformed, NamespacedName, Object, OwnerReference
 
 POD: dict[str, Any] = {
     "apiVersion": "v1",
@@ -192,3 +192,19 @@ def test_a_repr_does_not_show_content() -> None:
 def test_what_is_no_object_is_refused_with_a_sentence(plain: dict[str, Any]) -> None:
     with pytest.raises(Invalid, match=r"not a Kubernetes object"):
         Object.of(plain)
+
+
+@pytest.mark.parametrize("spec", [5, "text", [1], {"nodeName": 5}])
+def test_a_field_of_another_type_is_malformed_and_names_the_object(spec):
+    class Bound(msgspec.Struct, rename="camel"):
+        node_name: str = ""
+
+    pod = Object.of({"apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": "a", "name": "b"}, "spec": spec})
+    with pytest.raises(Malformed, match="spec of Pod a/b is malformed"):
+        pod.decode("spec", Bound)
+
+
+def test_a_spec_that_is_no_table_is_malformed_and_null_is_empty():
+    assert Object.of({"kind": "Pod", "metadata": {}, "spec": None, "status": None}).spec == {}
+    with pytest.raises(Malformed):
+        _ = Object.of({"kind": "Pod", "metadata": {}, "spec": [1]}).spec

@@ -4,6 +4,7 @@ Objects may be placed by what refers to them, and by their namespace: when one o
 of all objects that may be placed elsewhere now.
 """
 
+import contextlib
 from collections.abc import Callable, Iterable
 
 from hansa.engine import tokens
@@ -11,7 +12,7 @@ from hansa.engine.view import namespaces, placeholders, references
 from hansa.engine.view.clusters import LinkedClusters
 from hansa.engine.view.topics import ObjectRef
 from hansa.kube import resources
-from hansa.kube.objects import NamespacedName, Object
+from hansa.kube.objects import Malformed, NamespacedName, Object
 from hansa.kube.resource import Resource
 from hansa.model import pair, placement
 from hansa.model.pair import Key, Unknown
@@ -30,7 +31,14 @@ class Placements:
         self._computed: dict[Key, tuple[Object, placement.Intents]] = {}
 
     def changed(self, ref: ObjectRef) -> None:
-        """An upper object changed: its references, and the placement of the objects it refers to, may have changed."""
+        """An upper object changed: its references, and the placement of the objects it refers to, may have changed.
+
+        A malformed one keeps the references that it had: its reconcile reports it.
+        """
+        with contextlib.suppress(Malformed):
+            self._changed(ref)
+
+    def _changed(self, ref: ObjectRef) -> None:
         if self.tokens is not None and ref.resource == resources.SERVICE_ACCOUNTS:
             self.tokens.account_changed(ref.name)
         key = self._clusters.key(ref)

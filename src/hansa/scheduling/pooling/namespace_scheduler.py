@@ -53,9 +53,13 @@ class NamespaceScheduler:
         if upper.is_complete and upper not in self._loaded:
             self._loaded.add(upper)
             for namespace in upper.namespaces.values():
-                self._reservations.hold(
-                    NamespaceRef(upper.name, namespace.name), annotations.held(namespace, self._settings.slice)
-                )
+                namespace_ref = NamespaceRef(upper.name, namespace.name)
+                try:
+                    holding = annotations.held(namespace, self._settings.slice)
+                except Exception:  # one namespace must not keep the schedulers of all from starting
+                    log.exception("slices not read", extra={"namespace": str(namespace_ref)})
+                    continue
+                self._reservations.hold(namespace_ref, holding)
 
     async def reconcile(self, namespace_ref: NamespaceRef) -> controller.Outcome:
         """Plan the slices of a namespace, and write the placements."""

@@ -1,6 +1,7 @@
 """The namespace and pod schedulers of a pool: their queues, which events requeue which keys, and when they start."""
 
 import asyncio
+import contextlib
 import logging
 import random as randomness
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from hansa.control.event_recorder import Recorder
 from hansa.engine.cluster import Cluster
 from hansa.engine.registry import ClusterRegistry
 from hansa.runtime import clock, metrics, tasks
+from hansa.runtime.errors import HansaError
 from hansa.scheduling.pooling import annotations
 from hansa.scheduling.pooling.namespace_scheduler import NamespaceScheduler
 from hansa.scheduling.pooling.pod_scheduler import Below, PodScheduler
@@ -116,8 +118,9 @@ class PoolScheduler:
     def pod_changed(self, pod_ref: PodRef) -> None:
         """Requeue a pod: it changed or was deleted."""
         upper = self._uppers.get(pod_ref.upper)
-        if self._reservations.observe(pod_ref, None if upper is None else upper.pods.get(pod_ref.key)):
-            self._wake_pending(pod_ref.namespace_ref)
+        with contextlib.suppress(HansaError):  # requests that cannot be read: its reconcile reports them
+            if self._reservations.observe(pod_ref, None if upper is None else upper.pods.get(pod_ref.key)):
+                self._wake_pending(pod_ref.namespace_ref)
         self._pod_queue.add(pod_ref)
 
     async def _place_namespace(self, namespace_ref: NamespaceRef) -> controller.Outcome:

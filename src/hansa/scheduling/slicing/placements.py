@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from hansa.model import capacity
+from hansa.model import annotation_json, capacity
 from hansa.runtime import errors
 from hansa.scheduling.slicing import slices
 
@@ -32,8 +32,8 @@ def parse(text: str) -> Placements:
     if not text.strip():
         return {}
     try:
-        numbers = msgspec.json.decode(text, type=dict[str, int])
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        numbers = annotation_json.decode(text, dict[str, int])
+    except annotation_json.AnnotationJsonError as error:
         raise _invalid(text, str(error)) from None
     if any(number < 0 for number in numbers.values()):
         raise _invalid(text, "a number of slices is negative")
@@ -71,9 +71,9 @@ def encode_record(holding: Holding) -> str:
 def decode_record(text: str) -> Holding | None:
     """Decode that annotation; None if it is missing or invalid."""
     try:
-        record = msgspec.json.decode(text, type=_Record)
+        record = annotation_json.decode(text, _Record)
         return Holding(normalized(record.placements), slices.parse(msgspec.json.encode(record.slice).decode()))
-    except (msgspec.DecodeError, slices.SliceError):
+    except (annotation_json.AnnotationJsonError, slices.SliceError):
         return None
 
 
@@ -83,5 +83,5 @@ class _Record(msgspec.Struct, frozen=True):
 
 
 def _invalid(text: str, reason: str) -> PlacementError:
-    shown = text if len(text) <= 80 else f"{text[:80]}…"
+    shown = annotation_json.shown(text)
     return PlacementError(f'invalid placements "{shown}": {reason}; use a JSON object such as {{"r1": 1, "r2": 1}}')

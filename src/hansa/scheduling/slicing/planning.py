@@ -4,6 +4,7 @@ Every change of quota, slice size, pool or placements is planned in the same ord
 existing slices, those in use most first, then new slices by the policy. So as few slices as possible move.
 """
 
+import heapq
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
@@ -15,6 +16,8 @@ from hansa.scheduling.slicing.policies import Order, Policy, SliceCandidate
 from hansa.scheduling.slicing.pool import Member, Pool, State
 from hansa.scheduling.slicing.slice_request import SliceRequest
 from hansa.scheduling.verdict import amount_text
+
+_TargetOrder = tuple[bool, Fraction | int, Fraction | int, Order]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,15 +83,24 @@ class _Target:
         may_go = request.may_evict or member.state in (State.LEAVING, State.LOST)
         self.least = 0 if may_go else min(slices.needed(used, request.slice), max(self.most, ceil(self.had)))
         self.slices = self.least
+        self.weight = request.policy.weight(self.labels)
 
-    def gain(self) -> Fraction:
+    @property
+    def room(self) -> int:
+        """How many more slices it can have."""
+        return self.most - self.slices
+
+    def gain(self) -> Fraction | int:
         """How much of one more slice need not move: it has less than it had, by up to one slice."""
-        return max(Fraction(0), min(Fraction(1), self.had - self.slices))
+        less = self.had - self.slices
+        if less <= 0:
+            return 0
+        return 1 if less >= 1 else less
 
-    def order(self, policy: Policy, rest: int) -> tuple[bool, Fraction, Fraction, Order]:
+    def order(self, policy: Policy, rest: int) -> _TargetOrder:
         gain = self.gain()
-        candidate = SliceCandidate(self.cluster, self.labels, self.slices, self.most - self.slices)
-        return (self.is_leaving, -gain, -self.busy if gain else Fraction(0), policy.order(candidate, rest))
+        candidate = SliceCandidate(self.cluster, self.labels, self.slices, self.room, self.weight)
+        return (self.is_leaving, -gain, -self.busy if gain else 0, policy.order(candidate, rest))
 
 
 def _most(member: Member, had: Fraction, room: int, *, is_ours: bool) -> int:
@@ -106,13 +118,28 @@ def _most(member: Member, had: Fraction, room: int, *, is_ours: bool) -> int:
 
 
 def _fill(targets: list[_Target], wanted: int, policy: Policy) -> None:
+    # With a heap, because a namespace may have 10,000 slices and a pool many clusters. An entry is outdated when its
+    # target has an order that was computed later: after it got a slice, or when it can take all of the rest.
     rest = wanted - sum(target.slices for target in targets)
-    while rest > 0:
-        free = [target for target in targets if target.slices < target.most]
-        if not free:
-            return
-        min(free, key=lambda target: target.order(policy, rest)).slices += 1
+    orders: dict[int, _TargetOrder] = {}
+    heap: list[tuple[_TargetOrder, int]] = []
+
+    def enter(number: int) -> None:
+        if targets[number].room > 0:
+            orders[number] = targets[number].order(policy, rest)
+            heapq.heappush(heap, (orders[number], number))
+
+    for number in range(len(targets)):
+        enter(number)
+    while rest > 0 and heap:
+        order, best = heapq.heappop(heap)
+        if order is not orders[best]:
+            continue
+        targets[best].slices += 1
         rest -= 1
+        for number, target in enumerate(targets):
+            if number == best or target.room == rest:
+                enter(number)
 
 
 def _base(request: SliceRequest, pool: Pool, wanted: int) -> tuple[Holding, str]:

@@ -2,10 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from hansa.kube.language import selectors
+from hansa.model import annotation_json
 from hansa.runtime import errors
+
+LONGEST: Final = 4096  # characters of a policy
+MOST: Final = 64  # preferences of a policy: each is matched with each cluster of the pool
 
 
 class PolicyError(errors.HansaError, ValueError):
@@ -20,6 +24,7 @@ class SliceCandidate:
     labels: Mapping[str, str]
     slices: int  # of this namespace that it has
     room: int  # more slices that it has capacity for
+    weight: int = 0  # of the policy, by labels
 
 
 Order = tuple[int | str, ...]
@@ -28,12 +33,27 @@ Order = tuple[int | str, ...]
 class Policy(Protocol):
     """An order of candidate clusters."""
 
+    def weight(self, labels: Mapping[str, str]) -> int:
+        """The weight of a cluster, computed once for each plan."""
+
     def order(self, candidate: SliceCandidate, rest: int) -> Order:
-        """The sort key of a candidate while `rest` slices are not placed; the lowest is first."""
+        """The sort key of a candidate while `rest` slices are not placed; the lowest is first.
+
+        It depends on `rest` only by whether the candidate has room for it.
+        """
+
+
+class _Unweighted:
+    """A policy for which all clusters weigh the same."""
+
+    __slots__ = ()
+
+    def weight(self, _labels: Mapping[str, str]) -> int:
+        return 0
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class Spread(_Unweighted):
     """Over as many clusters as possible, evenly."""
 
     def order(self, candidate: SliceCandidate, rest: int) -> Order:
@@ -41,7 +61,7 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True)
-class Pack:
+class Pack(_Unweighted):
     """Into as few clusters as possible: those with slices, then the smallest that fits all, then the largest."""
 
     def order(self, candidate: SliceCandidate, rest: int) -> Order:
@@ -60,13 +80,17 @@ class Prefer:
 
     preferences: tuple[tuple[selectors.Selector, int], ...]
 
+    def weight(self, labels: Mapping[str, str]) -> int:
+        return sum(weight for selector, weight in self.preferences if selector.matches(labels))
+
     def order(self, candidate: SliceCandidate, rest: int) -> Order:
-        weight = sum(weight for selector, weight in self.preferences if selector.matches(candidate.labels))
-        return (-weight, *Spread().order(candidate, rest))
+        return (-candidate.weight, *Spread().order(candidate, rest))
 
 
 def parse(text: str) -> Policy:
     """Parse a policy: "spread", "pack", or "prefer region=eu:10; tier in (gold,silver):5"."""
+    if len(text) > LONGEST:
+        raise _invalid(text, f"it has {len(text)} characters, more than the maximum of {LONGEST}")
     name, _, rest = text.strip().partition(" ")
     match name, rest.strip():
         case "spread", "":
@@ -74,7 +98,10 @@ def parse(text: str) -> Policy:
         case "pack", "":
             return Pack()
         case "prefer", preferences if preferences:
-            return Prefer(tuple(_preference(text, part) for part in preferences.split(";")))
+            parts = preferences.split(";")
+            if len(parts) > MOST:
+                raise _invalid(text, f"it has {len(parts)} preferences, more than the maximum of {MOST}")
+            return Prefer(tuple(_preference(text, part) for part in parts))
         case _:
             raise _invalid(text, "use spread, pack, or prefer with labels, such as prefer region=eu:10")
 
@@ -88,4 +115,4 @@ def _preference(text: str, part: str) -> tuple[selectors.Selector, int]:
 
 
 def _invalid(text: str, reason: str) -> PolicyError:
-    return PolicyError(f'invalid placement policy "{text}": {reason}')
+    return PolicyError(f'invalid placement policy "{annotation_json.shown(text)}": {reason}')

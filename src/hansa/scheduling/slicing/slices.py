@@ -7,10 +7,8 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, Final
 
-import msgspec
-
 from hansa.kube.language import quantity
-from hansa.model import requests
+from hansa.model import annotation_json, requests
 from hansa.runtime import errors
 
 MOST: Final = 10_000
@@ -30,8 +28,8 @@ class SliceError(errors.HansaError, ValueError):
 def parse(text: str) -> Slice:
     """Parse the annotation, such as {"cpu": "100m", "memory": "100Mi"}; requests.cpu is the same as cpu."""
     try:
-        decoded = msgspec.json.decode(text, type=dict[str, Any])
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        decoded = annotation_json.decode(text, dict[str, Any])
+    except annotation_json.AnnotationJsonError as error:
         raise _invalid(text, str(error)) from None
     amounts: dict[str, int] = {}
     for name, value in decoded.items():
@@ -95,5 +93,4 @@ def _amount(text: str, name: str, value: Any) -> int:
 
 
 def _invalid(text: str, reason: str) -> SliceError:
-    shown = text if len(text) <= 80 else f"{text[:80]}…"
-    return SliceError(f"invalid slice '{shown}': {reason}; use a JSON object such as {_EXAMPLE}")
+    return SliceError(f"invalid slice '{annotation_json.shown(text)}': {reason}; use a JSON object such as {_EXAMPLE}")

@@ -2,11 +2,15 @@
 
 from dataclasses import replace
 
+import pytest
+
 import engine_lab as lab
 from hansa.engine.registry import Route
+from hansa.kube.objects import Malformed, Object
 from hansa.model import placement, plan
 from hansa.model.lifecycle import NAMESPACE
 from hansa.model.mode import Mode, Rule
+from hansa.model.pair import Key
 from view_world import MAP, MAPS, NAMESPACES, POD, PODS
 
 POOLED = Mode(
@@ -76,3 +80,17 @@ def test_placement_is_computed_once_for_a_change_of_either_side(play):
 
     counting = replace(lab.SMALL.rules[PODS], placement=counted)
     play(scene, mode=replace(lab.SMALL, rules={**lab.SMALL.rules, PODS: counting}))
+
+
+def test_one_malformed_object_does_not_keep_others_from_being_placed(play):
+    def scene(world):
+        malformed = Object.of({**lab.pod("odd", "vn").to_dict(), "spec": {"nodeName": 5}})
+        world.put(world.upper, PODS, malformed)
+        world.put(world.upper, PODS, lab.pod("web", "vn"))
+        world.woken.clear()
+        world.view.placements.links_changed()
+        assert "web" in [key.name for key in world.woken]
+        with pytest.raises(Malformed, match="default/odd"):
+            world.decide(Key("up", PODS, "default", "odd"))
+
+    play(scene)

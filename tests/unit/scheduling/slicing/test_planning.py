@@ -241,3 +241,25 @@ def test_slices_held_in_a_cluster_that_rejoins_the_pool_are_counted():
     joined = pool.with_member(Member("r2", {"cpu": 4 * CPU}))
     assert (joined.room("r2", SLICE), joined.without_member("r1").room("r1", SLICE)) == (1, 0)
     assert joined.holding("t/other") == Holding({"r1": 1, "r2": 3}, SLICE)
+
+
+@pytest.mark.parametrize(
+    "text", ["prefer " + ";".join(["region=eu:1"] * 20_000), "prefer " + ";".join(["a:1"] * 65), "x" * 5000]
+)
+def test_a_policy_has_a_size_and_a_number_of_preferences(text):
+    with pytest.raises(policies.PolicyError, match="more than the maximum of") as refused:
+        policies.parse(text)
+    assert len(str(refused.value)) < 250
+
+
+def test_a_preference_is_matched_once_for_each_cluster_however_many_slices_there_are():
+    class Counted:
+        matched = 0
+
+        def matches(self, _labels):
+            Counted.matched += 1
+            return True
+
+    wish = a_wish(3000, policy=policies.Prefer(((Counted(), 1),)))
+    assert sum(placed(wish, a_pool(r1=2000, r2=2000)).values()) == 3000
+    assert Counted.matched == 2

@@ -142,3 +142,8 @@ def test_a_headroom_is_a_share_amounts_or_both():
 def test_an_invalid_headroom_is_refused_with_an_example(text):
     with pytest.raises(pool.HeadroomError, match="use a form such as 10% or cpu=2,memory=4Gi"):
         pool.headroom(text)
+
+
+def test_a_slice_with_3000_nested_brackets_is_an_invalid_slice():
+    with pytest.raises(slices.SliceError, match="nested more than 32 levels"):
+        slices.parse("[" * 3000 + "]" * 3000)

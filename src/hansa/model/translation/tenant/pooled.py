@@ -10,7 +10,7 @@ import msgspec
 
 from hansa.kube import resources
 from hansa.kube.objects import NamespacedName, Object
-from hansa.model import keys, placement
+from hansa.model import annotation_json, keys, placement
 from hansa.model.lookups import Reads
 from hansa.model.mode import PatchPart
 from hansa.model.pair import Grade, Key, Link, Unknown
@@ -36,8 +36,8 @@ def placements(namespace: Object) -> frozenset[str] | Unknown:
     """The super clusters where a namespace is placed; Unknown if the annotation is invalid: nothing is deleted."""
     text = annotation(namespace, keys.PLACEMENTS)
     try:
-        numbers = msgspec.json.decode(text, type=dict[str, int]) if text.strip() else {}
-    except msgspec.DecodeError as error:
+        numbers = annotation_json.decode(text, dict[str, int]) if text.strip() else {}
+    except annotation_json.AnnotationJsonError as error:
         return Unknown(f"annotation {keys.PLACEMENTS} of Namespace {namespace.name} is invalid: {error}")
     return frozenset(cluster for cluster, number in numbers.items() if number > 0)
 
@@ -185,6 +185,6 @@ NAMESPACE_READS: Final = Reads(frozenset({resources.NAMESPACES}), _own_namespace
 
 def _decoded_ingress(text: str) -> list[Spec]:
     try:
-        return msgspec.json.decode(text, type=list[Spec])
-    except msgspec.DecodeError:
+        return annotation_json.decode(text, list[Spec])
+    except annotation_json.AnnotationJsonError:
         return []  # a user edited the annotation; the super cluster that it names writes it again

@@ -11,7 +11,7 @@ import msgspec
 
 from hansa.kube.language import selectors
 from hansa.kube.objects import Object
-from hansa.model import keys
+from hansa.model import annotation_json, keys
 from hansa.model.pair import Link
 from hansa.model.translation.common import link_settings
 from hansa.model.translation.common.link_settings import LinkSettings
@@ -51,8 +51,8 @@ class _Annotated(msgspec.Struct, gc=False, rename="camel"):
 def _annotated(text: str | None) -> _Annotated | None:
     """Decode the annotation; an invalid one is ignored."""
     try:
-        return None if text is None else msgspec.json.decode(text, type=_Annotated)
-    except msgspec.DecodeError:
+        return None if text is None else annotation_json.decode(text, _Annotated, longest=annotation_json.WHOLE)
+    except annotation_json.AnnotationJsonError:
         return None
 
 
