@@ -79,22 +79,23 @@ class Controller(Generic[K]):
         self._slow: set[K] = set()
         self._running = 0  # workers
         self._timer: asyncio.TimerHandle | None = None
+        self._is_draining = asyncio.Event()
 
     async def run(self) -> None:
-        """Reconcile until the queue is closed and the reconciles in progress are done."""
-        try:
-            async with asyncio.TaskGroup() as group:
-                self._group = group
-                for _ in range(self._workers):
-                    self._start_worker()
-        finally:
-            if self._timer is not None:
-                self._timer.cancel()
-                self._timer = None
+        """Reconcile until drained and the reconciles in progress are done."""
+        async with asyncio.TaskGroup() as group:
+            self._group = group
+            for _ in range(self._workers):
+                self._start_worker()
+            try:
+                await self._is_draining.wait()
+            finally:  # also when cancelled: reconciles that are slow to end need no other worker
+                self._stop_watching()
 
     def drain(self) -> None:
         """Start no new reconcile: `run` returns when those in progress are done."""
         self._queue.close()
+        self._is_draining.set()
 
     def _start_worker(self) -> None:
         self._running += 1
@@ -114,6 +115,11 @@ class Controller(Generic[K]):
         self._begun[key] = loop.time()
         if self._timer is None:
             self._timer = loop.call_later(SLOW, self._watch)
+
+    def _stop_watching(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
     def _watch(self) -> None:
         """Replace the workers of slow reconciles; check again when the next one would be slow."""

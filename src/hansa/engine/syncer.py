@@ -92,7 +92,7 @@ class Syncer:
             mode.name, self._reconcile, queue=self._queue, metrics=metrics, workers=workers
         )
         self._audit = audit.Audit(
-            lambda: (key for view in self._views for key in view.clusters.all_keys()),
+            lambda: (key for view in self._views for key in view.all_keys()),
             self._queue.add,
             period=period,
             clock=clock,

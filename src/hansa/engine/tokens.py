@@ -59,7 +59,7 @@ class Tokens:
 
     def close(self) -> None:
         """Stop refreshing tokens."""
-        self._queue.close()
+        self._controller.drain()
 
     def needed_by(self, pod: Object) -> Iterator[ObjectRef]:
         """The Secrets with the tokens that a pod mounts."""

@@ -312,3 +312,26 @@ def test_a_controller_with_one_worker_stays_alone():
         return most
 
     assert simulation.run(main) == 1
+
+
+def test_no_worker_takes_the_place_of_a_reconcile_that_ends_with_its_controller():
+    async def main(world):
+        problems = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: problems.append(context))
+
+        async def reconcile(_key):
+            try:
+                await asyncio.sleep(100)
+            finally:
+                await asyncio.sleep(5)  # such as an answer that is waited for
+            return controller.Done()
+
+        work, run = machine(world, reconcile)
+        running = asyncio.create_task(run.run())
+        work.add("a")
+        await world.clock.sleep(0.5)
+        running.cancel()
+        await asyncio.wait([running])
+        return running.cancelled(), problems
+
+    assert simulation.run(main) == (True, [])

@@ -59,6 +59,15 @@ class Placements:
             for ref in [ObjectRef(resource, name) for name in cache]:
                 self.changed(ref)
                 self._requeue(self._clusters.key(ref))
+        if self.tokens is not None:
+            self.tokens.lower_changed()
+        for key in self.generated():
+            self._requeue(key)
+
+    def generated(self) -> list[Key]:
+        """The keys of tokens and placeholders that are needed: these have no upper object, so no cache lists them."""
+        keys = (self._clusters.key(ref) for ref in self.references.needed() if ref.resource in self._mode.rules)
+        return [key for key in keys if self._clusters.get(key) is None and self.source(key) is not None]
 
     def source(self, key: Key) -> pair.Side:
         """What is copied: the upper object, a token, or a placeholder for an object that does not exist."""

@@ -57,6 +57,10 @@ class References:
         """The lower clusters with objects that need this one."""
         return frozenset(self._users.get(ObjectRef(resource, name), ()))
 
+    def needed(self) -> Iterator[ObjectRef]:
+        """All objects that others need in some lower cluster, whether they exist or not."""
+        return iter(self._users)
+
     def names(self, resource: Resource, name: NamespacedName) -> tuple[ObjectRef, ...]:
         """What this object needs where it is placed."""
         return self._parts.get(ObjectRef(resource, name), _NOTHING).names

@@ -56,6 +56,12 @@ class UpperView:
         self._pending.remove(lower)
         self.placements.links_changed()
 
+    def all_keys(self) -> Iterator[Key]:
+        """The keys of everything that is synced or has a copy, each once."""
+        generated = dict.fromkeys(self.placements.generated())
+        yield from generated
+        yield from (key for key in self.clusters.all_keys() if key not in generated)
+
     def snapshot(self, key: Key) -> Snapshot:
         """All that a decision on the key reads."""
         return self._snapshots.of(key)

@@ -1,18 +1,23 @@
 """Placements of one upper cluster: when they are computed, and which keys are requeued when they change."""
 
+import contextlib
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
 import engine_lab as lab
 from hansa.engine.registry import Route
+from hansa.engine.tokens import Tokens
 from hansa.kube.objects import Malformed, Object
 from hansa.model import placement, plan
 from hansa.model.lifecycle import NAMESPACE
 from hansa.model.mode import Mode, Rule
 from hansa.model.pair import Key
+from hansa.model.references import Missing, Reference
 from view_world import MAP, MAPS, NAMESPACES, POD, PODS
 
+TOKEN_SPEC = {"volumes": [{"name": "t", "projected": {"sources": [{"serviceAccountToken": {"path": "token"}}]}}]}
 POOLED = Mode(
     name="pooled",
     rules={
@@ -92,5 +97,40 @@ def test_one_malformed_object_does_not_keep_others_from_being_placed(play):
         assert "web" in [key.name for key in world.woken]
         with pytest.raises(Malformed, match="default/odd"):
             world.decide(Key("up", PODS, "default", "odd"))
+
+    play(scene)
+
+
+def test_what_has_no_upper_object_is_requeued_when_its_cluster_is_linked_and_by_the_audit(play):
+    """A pod can be placed in a cluster before that is linked. No cache lists a placeholder or a token."""
+
+    def references(_pod):
+        return [Reference(MAPS, "default", "settings", missing=Missing.PLACEHOLDER)]
+
+    def scene(world):
+        placements, injected = world.view.placements, vars(world.outer)
+        ignore = {"issued": lambda _: None, "refused": lambda *_: None}
+        with contextlib.closing(Tokens(world.upper, "id", copies=placements.copies, **ignore, **injected)) as minted:
+            placements.tokens = minted
+            world.put(world.upper, PODS, lab.pod("p", "", annotations={"where": "other"}).with_fields(spec=TOKEN_SPEC))
+            [secret] = minted.needed_by(world.view.clusters.get(POD))
+            wanted = {MAP, world.view.clusters.key(secret)}
+            world.woken.clear()
+            world.view.attach(Route("up", "other"), world.side("other"))
+            assert wanted <= set(world.woken)
+            assert wanted <= set(world.view.all_keys())
+            assert placements.concerned(MAP) == ["other"]
+
+    pods = replace(lab.SMALL.rules[PODS], placement=placement.by_annotation("where"), references=references)
+    play(scene, mode=replace(lab.TOKENED, rules={**lab.TOKENED.rules, PODS: pods}))
+
+
+def test_a_token_is_requested_when_a_cluster_is_linked_that_is_known_already(play):
+    def scene(world):
+        asked = []
+        tokens = SimpleNamespace(lower_changed=lambda: asked.append(True), secret=lambda _: None)
+        world.view.placements.tokens = tokens
+        world.view.attach(Route("up", "other"), world.side("other"))
+        assert asked == [True]
 
     play(scene)

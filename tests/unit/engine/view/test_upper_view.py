@@ -171,7 +171,7 @@ def test_the_audit_lists_upper_objects_and_their_lower_copies(play):
             name="orphan", annotations={**made.obj.annotations, "hansa.dev/upper-name": "default/orphan"}
         )
         world.put(world.lower, MAPS, orphan)
-        assert sorted(world.view.clusters.all_keys(), key=str) == [MAP._replace(name="orphan"), MAP, POD], "each once"
+        assert sorted(world.view.all_keys(), key=str) == [MAP._replace(name="orphan"), MAP, POD], "each once"
 
     play(scene)
 
