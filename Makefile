@@ -1,7 +1,7 @@
 # The ways to work on Hansa. `make demo` and `make test` set up everything that they need.
 PYTHON ?= python3
 BIN := .venv/bin
-ALL := tests/unit tests/property tests/integration tests/e2e
+ALL := tests/unit tests/property tests/integration tests/e2e tests/hostile
 T ?= $(ALL)
 # Clusters of tests live for seconds: what they don't collect they don't work for. Benchmarks run them as users do.
 TEST := GOGC=400 $(BIN)/pytest
@@ -53,7 +53,7 @@ bench: setup  ## figures, side by side with others
 
 soak: setup  ## random kills for MINUTES each, and a longer search for counterexamples; SOAK_SEED=n repeats a round
 	@SOAK_MINUTES=$(MINUTES) $(BIN)/pytest -s --timeout 0 tests/property
-	@SOAK_MINUTES=$(MINUTES) $(BIN)/pytest -s --timeout 0 -m soak tests/soak tests/integration tests/e2e
+	@SOAK_MINUTES=$(MINUTES) $(BIN)/pytest -s --timeout 0 -m soak tests/soak tests/integration tests/e2e tests/hostile
 
 clean:  ## what was built here; clusters and caches stay
 	@rm -rf .venv dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
