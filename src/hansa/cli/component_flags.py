@@ -1,10 +1,13 @@
 """The flags that long-running commands share, the metrics server and leader election, and the types of flag values.
 
-Logging is in `log_flags`.
+Logging is in `log_flags`, booleans and durations are in `go_values`.
 """
 
 import argparse
-import math
+from collections.abc import Iterable
+
+import hansa
+from hansa.cli import go_values
 
 MAX_PORT = 65535
 
@@ -21,17 +24,21 @@ def add_metrics(parser: argparse.ArgumentParser) -> None:
 
 
 def add_leader_election(
-    parser: argparse.ArgumentParser, *aliases: str, leases: str = "the leader election's Lease"
+    parser: argparse.ArgumentParser,
+    *aliases: str,
+    switches: Iterable[str] = (),
+    leases: str = "the leader election's Lease",
 ) -> None:
-    """Add the flags of leader election; `aliases` are further names of --leader-elect-namespace."""
-    parser.add_argument(
+    """Add the flags of leader election.
+
+    `aliases` are further names of --leader-elect-namespace, and `switches` of --leader-elect.
+    """
+    go_values.add_boolean(
+        parser,
         "--leader-elect",
-        nargs="?",
-        type=true_or_false,
-        const=True,
+        *switches,
         default=False,
-        metavar="true|false",
-        help="use leader election, so that one of several processes is active (default false)",
+        help="use leader election, so that one of several processes is active",
     )
     parser.add_argument(
         "--leader-elect-namespace",
@@ -42,16 +49,14 @@ def add_leader_election(
     )
 
 
+def add_version(parser: argparse.ArgumentParser) -> None:
+    """Add --version."""
+    parser.add_argument("--version", action="version", version=f"hansa {hansa.__version__}")
+
+
 def election_namespace(arguments: argparse.Namespace) -> str:
     """The namespace of the Lease, or "" without leader election."""
     return str(arguments.leader_elect_namespace) if arguments.leader_elect else ""
-
-
-def true_or_false(text: str) -> bool:
-    """Parse the value of a flag that may be given as --flag or --flag=true|false, as Go programs accept it."""
-    if text not in ("true", "false"):
-        raise argparse.ArgumentTypeError(f'"{text}" is not true or false')
-    return text == "true"
 
 
 def port(text: str) -> int:
@@ -62,17 +67,6 @@ def port(text: str) -> int:
 def listening_port(text: str) -> int:
     """Parse a port to listen on; 0 takes any free port."""
     return _port(text, 0)
-
-
-def seconds(text: str) -> float:
-    """Parse a duration in seconds. Timers and Leases need a finite one."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value) or value < 0:
-        raise argparse.ArgumentTypeError(f'"{text}" is not a number of seconds: use a finite number, 0 or more')
-    return value
 
 
 def _port(text: str, lowest: int) -> int:

@@ -29,6 +29,7 @@ def add_to(commands: Any) -> None:
         description=DESCRIPTION,
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
     parser.add_argument(
         "--kubeconfig",

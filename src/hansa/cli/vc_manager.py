@@ -9,7 +9,7 @@ from typing import Any
 
 from hansa.app import program, vc_manager
 from hansa.app.vc_manager import ManagerSettings
-from hansa.cli import component_flags, log_flags
+from hansa.cli import component_flags, feature_gates, go_values, log_flags, unused_flags, upstream_flags
 from hansa.kube.credentials.source import CredentialSource
 from hansa.runtime.errors import HansaError
 from hansa.tenancy import api
@@ -42,6 +42,7 @@ def add_to(commands: Any) -> None:
         description="Watches VirtualClusters of the meta cluster and runs a control plane for each of them.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
     parser.add_argument(
         "--kubeconfig",
@@ -54,17 +55,13 @@ def add_to(commands: Any) -> None:
     )
     parser.add_argument(
         "--provisioner",
+        "--master-prov",
         choices=PROVISIONERS,
         default="process",
         help="how new control planes run: as processes of this machine, as StatefulSets of the meta cluster, or as"
         " existing clusters only; native is statefulset (default %(default)s)",
     )
-    parser.add_argument(
-        "--install",
-        action=argparse.BooleanOptionalAction,
-        default=True,
-        help="install CustomResourceDefinitions and sample ClusterVersions (default true)",
-    )
+    go_values.add_negatable(parser, "--install", help="install CustomResourceDefinitions and sample ClusterVersions")
     parser.add_argument(
         "--num-reconciles",
         type=_positive,
@@ -74,10 +71,10 @@ def add_to(commands: Any) -> None:
     )
     parser.add_argument(
         "--provisioner-timeout",
-        type=_positive,
-        default=600,
+        type=_time_limit,
+        default=600.0,
         metavar="SECONDS",
-        help="time limit of one reconcile of a VirtualCluster (default %(default)s)",
+        help="time limit of one reconcile of a VirtualCluster (default %(default)g)",
     )
     parser.add_argument(
         "--service-range",
@@ -93,9 +90,12 @@ def add_to(commands: Any) -> None:
         metavar="BITS",
         help="prefix length of the subnets of --service-range (default %(default)s)",
     )
+    feature_gates.add_to(parser, has_pooling=False)
     _add_process(parser.add_argument_group("control planes as processes"))
+    component_flags.add_version(parser)
     component_flags.add_metrics(parser)
-    component_flags.add_leader_election(parser)
+    component_flags.add_leader_election(parser, "--leader-elect-resource-namespace", switches=("--leader-election",))
+    unused_flags.add_to(parser, "VirtualCluster's manager", upstream_flags.MANAGER)
     log_flags.add_to(parser)
     parser.set_defaults(run=_run, loop_factory=program.new_loop)
 
@@ -117,7 +117,7 @@ def _add_process(group: Any) -> None:
         default="own",
         help="an etcd for each new tenant, or one for all new tenants (default %(default)s)",
     )
-    group.add_argument("--etcd-fast", action="store_true", help="start etcd without fsync, for tests (default false)")
+    go_values.add_boolean(group, "--etcd-fast", default=False, help="start etcd without fsync, for tests")
     group.add_argument(
         "--tenant-nice",
         type=_nice,
@@ -172,6 +172,12 @@ def _positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f'"{text}" is not a positive integer')
     return int(text)
+
+
+def _time_limit(text: str) -> float:
+    if (limit := go_values.seconds(text)) <= 0:
+        raise argparse.ArgumentTypeError(f'"{text}" is not positive')
+    return limit
 
 
 def _nice(text: str) -> int:

@@ -6,7 +6,7 @@ from typing import Any
 
 from hansa.app import program, vc_scheduler
 from hansa.app.vc_scheduler import SchedulerSettings
-from hansa.cli import component_flags, log_flags
+from hansa.cli import component_flags, go_values, log_flags, unused_flags, upstream_flags
 from hansa.kube.credentials.source import CredentialSource
 from hansa.scheduling.pooling import annotations
 from hansa.scheduling.slicing import policies, pool, slices
@@ -16,10 +16,6 @@ examples:
   hansa vc-scheduler --kubeconfig meta.kubeconfig
   hansa vc-scheduler --kubeconfig meta.kubeconfig --policy pack --headroom 10% --slice '{"cpu":"1","memory":"2Gi"}'
 """
-UNUSED = (
-    *("--meta-cluster", "--leader-elect-lease-duration", "--leader-elect-renew-deadline"),
-    *("--leader-elect-retry-period", "--leader-elect-resource-lock", "--leader-elect-resource-name"),
-)
 
 
 def add_to(commands: Any) -> None:
@@ -31,6 +27,7 @@ def add_to(commands: Any) -> None:
         " pool,\nand assigns each pod to a super cluster with a slice of its namespace.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
     parser.add_argument(
         "--kubeconfig",
@@ -56,44 +53,38 @@ def add_to(commands: Any) -> None:
         metavar="AMOUNT",
         help='capacity of each super cluster to keep free, e.g. "10%%" or "cpu=2,memory=4Gi" (default none)',
     )
-    parser.add_argument(
+    go_values.add_boolean(
+        parser,
         "--all-or-nothing",
-        action="store_true",
-        help="place a namespace only if all of its slices fit, instead of those that fit (default false)",
+        default=False,
+        help="place a namespace only if all of its slices fit, instead of those that fit",
     )
-    parser.add_argument(
-        "--evict",
-        action="store_true",
-        help="when a quota shrinks, remove slices with running pods, too (default false)",
+    go_values.add_boolean(
+        parser, "--evict", default=False, help="when a quota shrinks, remove slices with running pods, too"
     )
     parser.add_argument(
         "--lost-after",
-        type=component_flags.seconds,
+        type=go_values.seconds,
         default=60.0,
         metavar="SECONDS",
         help="how long a super cluster may be unreachable before its slices are placed elsewhere (default %(default)g)",
     )
     parser.add_argument(
         "--fence-grace",
-        type=component_flags.seconds,
+        type=go_values.seconds,
         default=30.0,
         metavar="SECONDS",
         help="added to --lost-after if super-agent runs there, which deletes the pods first (default %(default)g)",
     )
-    parser.add_argument(
-        "--no-install", action="store_true", help="do not install CustomResourceDefinitions (default false)"
-    )
+    go_values.add_negatable(parser, "--install", help="install CustomResourceDefinitions")
+    component_flags.add_version(parser)
     component_flags.add_metrics(parser)
     component_flags.add_leader_election(
         parser,
         "--leader-elect-resource-namespace",
         leases="the Leases of leader election and of reachability reports",
     )
-    unused = parser.add_argument_group(
-        "compatibility", "Other flags of VirtualCluster's scheduler are accepted and have no effect."
-    )
-    for flag in UNUSED:
-        unused.add_argument(flag, nargs="?", help=argparse.SUPPRESS)
+    unused_flags.add_to(parser, "VirtualCluster's scheduler", upstream_flags.SCHEDULER)
     log_flags.add_to(parser)
     parser.set_defaults(run=_run, loop_factory=program.new_loop)
 
@@ -117,7 +108,7 @@ def read(arguments: argparse.Namespace) -> SchedulerSettings:
         headroom=pool.headroom(arguments.headroom),
         lost_after=arguments.lost_after,
         fence_grace=arguments.fence_grace,
-        is_installed=not arguments.no_install,
+        is_installed=arguments.install,
         metrics_address=arguments.metrics_addr,
         election_namespace=component_flags.election_namespace(arguments),
         report_namespace=arguments.leader_elect_namespace,

@@ -6,7 +6,7 @@ from typing import Any
 
 from hansa.app import program, vc_syncer
 from hansa.app.vc_syncer import SyncerSettings
-from hansa.cli import component_flags, log_flags
+from hansa.cli import component_flags, feature_gates, go_values, log_flags, unused_flags, upstream_flags
 from hansa.kube.credentials.source import CredentialSource
 from hansa.model.translation.tenant.nodes import VirtualNodeSettings
 from hansa.model.translation.tenant.tenant_settings import Allowance, TenantSettings
@@ -20,15 +20,7 @@ examples:
   hansa vc-syncer --meta-cluster-kubeconfig meta.kubeconfig --super-master-kubeconfig super.kubeconfig
   hansa vc-syncer --meta-cluster-kubeconfig meta.kubeconfig --pool
 """
-POOLING = "SuperClusterPooling"
 META_FLAG, SUPER_FLAG = "--meta-cluster-kubeconfig", "--super-master-kubeconfig"
-# Flags of upstream for behaviour that is fixed here, or that belongs to another program.
-UNUSED = (
-    *("--super-master-timeout", "--disable-service-account-token", "--disable-service-links"),
-    *("--vn-agent-namespace-name", "--vn-agent-label-selector", "--address", "--port"),
-    *("--leader-elect-lease-duration", "--leader-elect-renew-deadline", "--leader-elect-retry-period"),
-    *("--leader-elect-resource-lock", "--leader-elect-resource-name"),
-)
 
 
 def add_to(commands: Any) -> None:
@@ -40,6 +32,7 @@ def add_to(commands: Any) -> None:
         " and their status back.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
     clusters = parser.add_argument_group(
         "clusters",
@@ -54,15 +47,11 @@ def add_to(commands: Any) -> None:
     clusters.add_argument(
         SUPER_FLAG, type=Path, metavar="FILE", help="kubeconfig of the super cluster, which runs pods"
     )
-    clusters.add_argument(
+    go_values.add_boolean(
+        clusters,
         "--deployment-on-meta",
-        nargs="?",
-        type=component_flags.true_or_false,
-        const=True,
         default=False,
-        metavar="true|false",
-        help="run in the meta cluster: use the pod's service account for it if --meta-cluster-kubeconfig is not given"
-        " (default false)",
+        help="run in the meta cluster: use the pod's service account for it if --meta-cluster-kubeconfig is not given",
     )
     _add_pool(parser.add_argument_group("pool of super clusters"))
     parser.add_argument(
@@ -72,55 +61,47 @@ def add_to(commands: Any) -> None:
         help="prefix of the name of the leader election's Lease (default %(default)s)",
     )
     _add_policies(parser.add_argument_group("all tenants"))
+    component_flags.add_version(parser)
     component_flags.add_metrics(parser)
     component_flags.add_leader_election(
         parser,
         "--leader-elect-resource-namespace",
         leases="the Leases of leader election and of reachability reports",
     )
-    unused = parser.add_argument_group(
-        "compatibility", "Other flags of VirtualCluster's syncer are accepted and have no effect."
-    )
-    for flag in UNUSED:
-        unused.add_argument(flag, nargs="?", help=argparse.SUPPRESS)
+    unused_flags.add_to(parser, "VirtualCluster's syncer", upstream_flags.SYNCER)
     log_flags.add_to(parser)
     parser.set_defaults(run=_run, loop_factory=program.new_loop)
 
 
 def _add_pool(group: Any) -> None:
-    group.add_argument(
+    go_values.add_boolean(
+        group,
         "--pool",
-        action="store_true",
-        help="sync to all super clusters that joined the meta cluster, instead of to one (default false)",
+        default=False,
+        help="sync to all super clusters that joined the meta cluster, instead of to one",
     )
-    group.add_argument(
-        "--feature-gates",
-        default="",
-        metavar="GATES",
-        help=f"{POOLING}=true if the super cluster is one of a pool (default false)",
-    )
-    group.add_argument(
+    feature_gates.add_to(group, has_pooling=True)
+    go_values.add_boolean(
+        group,
         "--networks-joined",
-        action="store_true",
-        help="pod IPs of all super clusters are routable between them (default false)",
+        default=False,
+        help="pod IPs of all super clusters are routable between them",
     )
     group.add_argument(
         "--lost-after",
-        type=component_flags.seconds,
+        type=go_values.seconds,
         default=60.0,
         metavar="SECONDS",
         help="how long a super cluster may be unreachable before its routes are removed (default %(default)g)",
     )
     group.add_argument(
         "--fence-grace",
-        type=component_flags.seconds,
+        type=go_values.seconds,
         default=30.0,
         metavar="SECONDS",
         help="added to --lost-after if super-agent runs there, which deletes the pods first (default %(default)g)",
     )
-    group.add_argument(
-        "--no-install", action="store_true", help="do not install CustomResourceDefinitions (default false)"
-    )
+    go_values.add_negatable(group, "--install", help="install CustomResourceDefinitions")
 
 
 def _add_policies(group: Any) -> None:
@@ -164,7 +145,7 @@ def _add_policies(group: Any) -> None:
     group.add_argument(
         "--node-retention",
         "--nodes-linger",
-        type=component_flags.seconds,
+        type=go_values.seconds,
         default=120.0,
         metavar="SECONDS",
         help="how long a virtual node stays after the tenant's last pod on it; --nodes-linger is an alias of"
@@ -216,7 +197,7 @@ def read(arguments: argparse.Namespace) -> SyncerSettings:
         mode=ModeSettings(extra=kinds, nodes=nodes, node_retention=arguments.node_retention, pool=_pool(arguments)),
         lost_after=arguments.lost_after,
         fence_grace=arguments.fence_grace,
-        is_installed=not arguments.no_install,
+        is_installed=arguments.install,
         tenants=tenants,
         name=arguments.syncer_name,
         metrics_address=arguments.metrics_addr,
@@ -226,10 +207,11 @@ def read(arguments: argparse.Namespace) -> SyncerSettings:
 
 
 def _pool(arguments: argparse.Namespace) -> PoolSettings | None:
-    is_one_of_many = f"{POOLING}=true" in _names(arguments.feature_gates)
+    is_one_of_many = arguments.feature_gates.get(feature_gates.POOLING, False)
     if arguments.pool and (is_one_of_many or arguments.super_master_kubeconfig):
         raise InvalidSettings(
-            f"use --pool for all super clusters, or --super-master-kubeconfig and {POOLING}=true for one, but not both"
+            f"use --pool for all super clusters, or --super-master-kubeconfig and {feature_gates.POOLING}=true for"
+            " one, but not both"
         )
     return PoolSettings(are_networks_joined=arguments.networks_joined) if is_one_of_many or arguments.pool else None
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hansa.app import program, virtual_node
-from hansa.cli import component_flags, log_flags
+from hansa.cli import component_flags, go_values, log_flags, unused_flags, upstream_flags
 from hansa.kube.credentials.source import CredentialSource
 from hansa.modes import tensile_file, tensile_settings
 from hansa.modes.tensile_settings import (
@@ -42,20 +42,16 @@ def add_to(commands: Any) -> None:
         description="Creates a virtual node in the upper cluster for a lower cluster: pods bound to it run there.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
     parser.add_argument(
         "--config", type=Path, metavar="FILE", help="YAML file that describes one or more lower clusters (default none)"
     )
     _add_one_lower(parser.add_argument_group("one lower cluster, without --config"))
+    component_flags.add_version(parser)
     component_flags.add_metrics(parser)
     component_flags.add_leader_election(parser)
-    limits = parser.add_argument_group(
-        "compatibility",
-        "--kube-api-qps, --kube-api-burst, --client-qps and --client-burst are accepted and have no effect:\n"
-        "API servers limit the rate.",
-    )
-    for name in ("--kube-api-qps", "--kube-api-burst", "--client-qps", "--client-burst"):
-        limits.add_argument(name, type=int, metavar="N", help=argparse.SUPPRESS)
+    unused_flags.add_to(parser, "tensile-kube's virtual-node", upstream_flags.VIRTUAL_NODE)
     log_flags.add_to(parser)
     parser.set_defaults(run=_run, loop_factory=program.new_loop)
 
@@ -77,7 +73,7 @@ def _add_one_lower(group: Any) -> None:
     group.add_argument(
         "--client-kubeconfig", type=Path, metavar="FILE", help="kubeconfig of the lower cluster (required)"
     )
-    group.add_argument("--disable-taint", action="store_true", help="do not taint the virtual node (default false)")
+    go_values.add_boolean(group, "--disable-taint", default=False, help="do not taint the virtual node")
     group.add_argument(
         "--enable-controllers",
         "--enableControllers",
@@ -102,10 +98,11 @@ def _add_one_lower(group: Any) -> None:
         metavar="NAMES",
         help="comma-separated namespaces whose pods and Services are not synced (default none)",
     )
-    group.add_argument(
+    go_values.add_boolean(
+        group,
         "--system-services",
-        action="store_true",
-        help="sync the Service default/kubernetes and those of kube-system, too (default false)",
+        default=False,
+        help="sync the Service default/kubernetes and those of kube-system, too",
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from hansa.admission import configuration, settings
 from hansa.app import program, webhook
-from hansa.cli import component_flags, log_flags
+from hansa.cli import component_flags, go_values, log_flags, unused_flags, upstream_flags
 from hansa.runtime.errors import HansaError
 
 EXAMPLES = """\
@@ -26,6 +26,7 @@ def add_to(commands: Any) -> None:
         " bound claims to the virtual node of the cluster that has the volumes.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
     parser.add_argument(
         "--kubeconfig", type=Path, metavar="FILE", help="kubeconfig of the upper cluster (default: as kubectl)"
@@ -58,17 +59,14 @@ def add_to(commands: Any) -> None:
         " (default %(default)s)",
     )
     _add_configuration(parser.add_argument_group("MutatingWebhookConfiguration"))
+    unused_flags.add_to(parser, "tensile-kube's webhook", upstream_flags.WEBHOOK)
+    component_flags.add_version(parser)
     log_flags.add_to(parser)
     parser.set_defaults(run=_run, loop_factory=program.new_loop)
 
 
 def _add_configuration(group: Any) -> None:
-    group.add_argument(
-        "--install",
-        action=argparse.BooleanOptionalAction,
-        default=True,
-        help="create or update the configuration in the upper cluster (default true)",
-    )
+    go_values.add_negatable(group, "--install", help="create or update the configuration in the upper cluster")
     group.add_argument(
         "--name", default=configuration.DEFAULT_NAME, help="name of the configuration (default %(default)s)"
     )

@@ -32,6 +32,6 @@ def test_the_election_has_a_namespace(words, namespace):
     assert component_flags.election_namespace(read(*words, aliases=["--other-namespace"])) == namespace
 
 
-def test_a_value_other_than_true_or_false_is_refused():
-    with pytest.raises(argparse.ArgumentError, match='"yes" is not true or false'):
+def test_a_value_that_is_no_boolean_is_refused():
+    with pytest.raises(argparse.ArgumentError, match='"yes" is not a boolean: use true or false'):
         read("--leader-elect=yes")

@@ -71,9 +71,13 @@ def test_a_port_in_range_is_accepted():
 
 @pytest.mark.parametrize(("command", "flag"), SECONDS)
 def test_a_duration_is_finite_and_not_negative(capsys, command, flag):
-    for bad in ("nan", "inf", "Infinity", "1e400", "-5", "-0.5", "1m", ""):
+    for bad in ("nan", "inf", "Infinity", "1e400", "-5", "-0.5", "1d", "1m 5s", "m", ""):
         error = refusal(capsys, command, flag, bad)
-        assert error.endswith(f'"{bad}" is not a number of seconds: use a finite number, 0 or more')
+        assert error.endswith(
+            f'"{bad}" is not a duration: use a finite number of seconds, 0 or more, or a form such as 1m30s'
+        )
         assert flag in error
     name = "--node-retention" if flag == "--nodes-linger" else flag
-    assert [parse(command, name, value) for value in ("0", "0.5", "1e3")] == [0, 0.5, 1000]
+    assert [parse(command, name, value) for value in ("0", "0.5", "1e3", "1m30s", "1.5h", "250ms")] == [
+        *(0, 0.5, 1000, 90, 5400, 0.25)
+    ]
