@@ -59,7 +59,7 @@ class World:
         """One reconcile without its writes."""
         snapshot = self.view.snapshot(key)
         todo = decision.decide(snapshot.pair, self.mode)
-        with self.view.decided(snapshot, todo):
+        with self.wakeups.renewed(key), self.view.decided(snapshot, todo):
             return snapshot.pair, todo.actions
 
 

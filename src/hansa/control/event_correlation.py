@@ -69,7 +69,7 @@ class Correlator:
 
     def __init__(self) -> None:
         self._series: _Recent[Hashable, Series] = _Recent()
-        self._alike: _Recent[Hashable, tuple[float, set[str]]] = _Recent()
+        self._alike: _Recent[Hashable, tuple[float, set[int]]] = _Recent()  # with hashes of messages, which may be long
         self._buckets: _Recent[InvolvedObject, tuple[float, float]] = _Recent()
 
     def count(self, occurrence: Occurrence, now: float) -> Series | None:
@@ -94,7 +94,7 @@ class Correlator:
         if now - last > WINDOW:
             messages = set()
         if len(messages) < ALIKE:
-            messages.add(occurrence.message)
+            messages.add(hash(occurrence.message))
         self._alike.put(key, (now, messages))
         if len(messages) < ALIKE:
             return occurrence

@@ -117,6 +117,10 @@ class Syncer:
         view = self._views.get(key.cluster)
         if view is None:
             return controller.Done()
+        with self._wakeups.renewed(key):
+            return await self._reconcile_in(view, key)
+
+    async def _reconcile_in(self, view: UpperView, key: Key) -> controller.Outcome:
         try:
             snapshot = view.snapshot(key)
             todo = decision.decide(snapshot.pair, self._mode)
@@ -199,6 +203,7 @@ class Syncer:
             return None
         concerned = view.placements.concerned(key)
         if not concerned and not view.clusters.upper.unknown_reason:
+            view.forget(key)
             return None
         return QueueGroup(key.cluster, concerned[0] if len(concerned) == 1 else SEVERAL)
 

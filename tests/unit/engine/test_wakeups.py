@@ -49,3 +49,37 @@ def test_nothing_of_a_cluster_that_is_gone_waits():
     wakeups.forget("up")
     assert wakeups.keys("room") == [other]
     assert wakeups._keys.keys() == {"room"}
+
+
+def test_a_reconciled_key_waits_only_for_what_it_waits_for_again_and_keeps_its_position():
+    woken = []
+    wakeups = Wakeups(woken.append)
+    for name in "ab":
+        wakeups.put(key(name), until="room")
+        wakeups.put(key(name), until=f"once-{name}")
+    with wakeups.renewed(key("a")):
+        wakeups.put(key("a"), until="room")
+    assert wakeups.keys("once-a") == []
+    wakeups.notify("room", at_most=1)
+    assert woken == [key("a")]
+    assert wakeups._keys.keys() == {"room", "once-b"}
+
+
+def test_a_change_during_a_reconcile_wakes_its_key():
+    woken = []
+    wakeups = Wakeups(woken.append)
+    wakeups.put(key("a"), until="low")
+    with wakeups.renewed(key("a")):
+        wakeups.notify("low")
+    assert woken == [key("a")]
+    assert len(wakeups) == 0
+    assert not wakeups._keys
+
+
+def test_a_key_whose_object_is_gone_waits_for_nothing():
+    wakeups = Wakeups(lambda _: None)
+    wakeups.put(key("a"), until="low")
+    wakeups.forget_key(key("a"))
+    wakeups.forget_key(key("never"))
+    assert len(wakeups) == 0
+    assert not wakeups._keys

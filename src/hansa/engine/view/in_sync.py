@@ -45,6 +45,11 @@ class InSync:
             elif name not in decided.in_sync:
                 self._hashes[name][decided.key] = self._hash(decided.key, upper, lower, grades.get(name))
 
+    def forget_key(self, key: Key) -> None:
+        """An object concerns no lower cluster."""
+        for hashes in self._hashes.values():
+            hashes.pop(key, None)
+
     def forget(self, cluster: str) -> None:
         """A lower cluster was unlinked."""
         self._hashes.pop(cluster, None)

@@ -84,6 +84,14 @@ class UpperView:
             self.wake_pending(key.resource)
             yield
 
+    def forget(self, key: Key) -> None:
+        """Forget an object that concerns no lower cluster: it will not be reconciled, and is often gone."""
+        self._wakeups.forget_key(key)
+        self.placements.forget(key)
+        self._in_sync.forget_key(key)
+        self._pending.update(key, ())
+        self._retention.update(key, {}, ())
+
     def wake_pending(self, resource: Resource) -> None:
         """Requeue the keys for which the pending limit has room now."""
         for key in self._pending.next(resource, lambda key, cluster: cluster in self.placements.concerned(key)):
