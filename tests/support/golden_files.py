@@ -5,6 +5,7 @@ Outputs are `lower.yaml` and `back.yaml`. Kinds that are synced up only go from 
 `python tests/support/golden_files.py` rewrites all outputs.
 """
 
+import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -59,6 +60,7 @@ TENANT = Link(
         meta="1f5d0c5e-6b55-4c1a-9a43-7b0f3f9f6c02",
         opaque_prefixes=("secret.example.com",),
         transparent_prefixes=("told.example.com",),
+        service_ranges=(ipaddress.ip_network("10.0.0.0/8"),),
     ),
 )
 SUPER = Link("super", "1f5d0c5e-6b55-4c1a-9a43-7b0f3f9f6c02", TENANT.upper, TENANT.settings)

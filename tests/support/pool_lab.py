@@ -14,7 +14,7 @@ from hansa.kube import resources
 from hansa.kube.objects import NamespacedName
 from hansa.tenancy import api
 from programs import Hansa, Refused
-from tenant_league import WITHIN, Side, Tenant, pod
+from tenant_league import WITHIN, Side, Tenant, pod, service_cidr
 
 PLACEMENTS = "scheduler.tenancy.x-k8s.io/placements"
 SUPER_CLUSTER = "scheduler.tenancy.x-k8s.io/superCluster"
@@ -39,9 +39,8 @@ class PoolLab:
         plane = side or self.meta
         config = base64.b64encode(plane.cluster.kubeconfig.read_bytes()).decode()
         metadata = {"annotations": {"tenancy.x-k8s.io/admin-kubeconfig": config}}
-        made = await self.meta.make(
-            api.VIRTUAL_CLUSTERS, name, "default", metadata=metadata, spec={"clusterVersionName": "any"}
-        )
+        spec = {"clusterVersionName": "any", "serviceCidr": await service_cidr(plane)}
+        made = await self.meta.make(api.VIRTUAL_CLUSTERS, name, "default", metadata=metadata, spec=spec)
         key = api.root_namespace(NamespacedName("default", name), made["metadata"]["uid"])
         status = {"status": {"phase": "Running", "clusterNamespace": key}}
         await self.meta.client.patch(api.VIRTUAL_CLUSTERS, name, status, namespace="default", subresource="status")

@@ -16,7 +16,7 @@ from hansa.kube import resources
 from hansa.kube.objects import Object
 from hansa.tenancy import api
 from programs import Hansa
-from tenant_league import Side
+from tenant_league import Side, service_cidr
 
 SCHEDULER = "scheduler.tenancy.x-k8s.io"
 PLACEMENTS, SLICE, SUPER_CLUSTER = (f"{SCHEDULER}/{word}" for word in ("placements", "slice", "superCluster"))
@@ -192,7 +192,7 @@ async def announce(meta: Side, name: str = "blue", tenant: Side | None = None) -
         name,
         "default",
         metadata={"annotations": {"tenancy.x-k8s.io/admin-kubeconfig": config}},
-        spec={"clusterVersionName": "any"},
+        spec={"clusterVersionName": "any", "serviceCidr": await service_cidr(tenant or meta)},
     )
     key = api.root_namespace(Object.of(made).key, made["metadata"]["uid"])
     status = {"status": {"phase": "Running", "clusterNamespace": key}}

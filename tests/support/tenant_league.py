@@ -16,6 +16,7 @@ from hansa.kube.objects import NamespacedName, Object
 from hansa.kube.resource import Resource
 from hansa.local import ClusterSpec, Fleet
 from hansa.tenancy import api
+from hansa.tenancy.syncing.service_ranges import SERVICE_CIDRS
 from league import Member
 from programs import Hansa, Kubectl, Refused
 
@@ -110,6 +111,12 @@ class Side(Member):
             await asyncio.wait([task])
 
 
+async def service_cidr(side: Side) -> str:
+    """The service range of a cluster."""
+    found: str = (await side.client.get(SERVICE_CIDRS, "kubernetes")).spec["cidrs"][0]
+    return found
+
+
 @contextlib.asynccontextmanager
 async def clusters_up(fleet: Fleet, kubectl: Path, wishes: Iterable[ClusterSpec]) -> AsyncIterator[dict[str, Side]]:
     """Clusters by name, for as long as the block lasts."""
@@ -168,7 +175,7 @@ class Tenants:
                 "apiVersion": "tenancy.x-k8s.io/v1alpha1",
                 "kind": "VirtualCluster",
                 "metadata": metadata,
-                "spec": {"clusterVersionName": "cv-sample-np"},
+                "spec": {"clusterVersionName": "cv-sample-np", "serviceCidr": await service_cidr(member)},
             },
             verb="create",
         )

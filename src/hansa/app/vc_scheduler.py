@@ -171,7 +171,7 @@ class _Tenants:
         await members.run()
 
 
-async def _to_itself(tenancy: Tenancy, _tenant: Client) -> tuple[Route]:
+async def _to_itself(tenancy: Tenancy) -> tuple[Route]:
     """The scheduler only reads and annotates tenants' objects, so a tenant has no route to a super cluster."""
     return (Route(tenancy.owner.key, tenancy.owner.key),)
 

@@ -6,12 +6,15 @@ from urllib.parse import urlsplit
 from hansa.engine.registry import Route
 from hansa.model.translation.tenant.tenant_settings import TenantSettings
 from hansa.tenancy import api
+from hansa.tenancy.api import Network
 from hansa.tenancy.syncing import annotations
 from hansa.tenancy.syncing.members import Tenancy
 
 
-def route(tenancy: Tenancy, lower: str, *, ranges: tuple[str, ...], common: TenantSettings, is_pooled: bool) -> Route:
-    """The route to super cluster `lower`, which has ServiceCIDRs for `ranges`; `common` are settings of all tenants."""
+def route(
+    tenancy: Tenancy, lower: str, *, ranges: tuple[Network, ...], common: TenantSettings, is_pooled: bool
+) -> Route:
+    """The route to super cluster `lower`, which serves Services at `ranges`; `common` are settings of all tenants."""
     vc, owner, annotated = api.virtual_cluster(tenancy.vc), tenancy.owner, annotations.of(tenancy.vc)
     server = urlsplit(tenancy.server)
     tenant = replace(
@@ -25,7 +28,7 @@ def route(tenancy: Tenancy, lower: str, *, ranges: tuple[str, ...], common: Tena
         opaque_prefixes=vc.spec.opaque_meta_prefixes,
         transparent_prefixes=vc.spec.transparent_meta_prefixes,
         allowed=common.allowed | annotated.allowed,
-        keeps_service_ips=bool(ranges),
+        service_ranges=ranges,
         api_host=server.hostname or "",
         api_port=str(server.port or 443),
         super_cluster=lower if is_pooled else "",

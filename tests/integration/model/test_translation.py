@@ -310,7 +310,7 @@ async def follows(sides: Sides) -> None:
 def addressed_anew(link: Link) -> Link:
     """Both sides are one cluster here, where two Services cannot have one address."""
     if isinstance(link.settings, TenantSettings):
-        return replace(link, settings=replace(link.settings, keeps_service_ips=False))
+        return replace(link, settings=replace(link.settings, service_ranges=()))
     return link
 
 

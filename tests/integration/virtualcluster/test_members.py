@@ -2,6 +2,7 @@
 
 import base64
 import contextlib
+import ipaddress
 import json
 from datetime import UTC, datetime, timedelta
 
@@ -79,7 +80,7 @@ async def test_a_running_tenant_takes_part_and_keeps_its_service_range_until_it_
     route = await is_linked(registry, tenant.key)
     [cidr] = (await tenant.kubectl.get("servicecidr", "kubernetes"))["spec"]["cidrs"]
     tenancy, ranges = route.settings
-    assert ranges == (cidr,)
+    assert ranges == (ipaddress.ip_network(cidr),)
     assert tenancy.server == clusters["blue"].cluster.server
     made = await tenants.super.kubectl.get("servicecidr", f"{tenant.key}-kubernetes")
     assert made["spec"]["cidrs"] == [cidr]

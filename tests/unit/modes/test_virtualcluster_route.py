@@ -1,5 +1,7 @@
 """A tenant's route, from its VirtualCluster."""
 
+import ipaddress
+
 from hansa.kube.objects import Object
 from hansa.model.translation.tenant.tenant_settings import Allowance, TenantSettings
 from hansa.modes import virtualcluster_route
@@ -7,10 +9,11 @@ from hansa.tenancy.syncing.members import Tenancy
 from hansa.tenancy.syncing.owners import Owner
 
 OWNER = Owner("default-489f96-one", "default", "one", "u-1", "m-1")
+RANGES = (ipaddress.ip_network("10.32.0.0/20"),)
 EVERYBODY = TenantSettings("")
 
 
-def route(*, common=EVERYBODY, ranges=("10.32.0.0/20",), spec=None, is_pooled=False, **annotations):
+def route(*, common=EVERYBODY, ranges=RANGES, spec=None, is_pooled=False, **annotations):
     words = {f"tenancy.x-k8s.io/{word}": value for word, value in annotations.items()}
     metadata = {"name": "one", "namespace": "default", "uid": "u-1", "annotations": words}
     kind = {"apiVersion": "tenancy.x-k8s.io/v1alpha1", "kind": "VirtualCluster"}
@@ -45,8 +48,8 @@ def test_a_virtual_cluster_allows_more_than_all_may():
 
 
 def test_services_keep_their_addresses_only_where_the_super_cluster_has_the_range():
-    assert route().settings.keeps_service_ips
-    assert not route(ranges=()).settings.keeps_service_ips
+    assert route().settings.service_ranges == RANGES
+    assert route(ranges=()).settings.service_ranges == ()
 
 
 def test_the_weight_of_a_virtual_cluster_is_that_of_its_route():

@@ -47,7 +47,7 @@ class Tenancy:
     server: str  # the URL of its API server in our kubeconfig
 
 
-Routes = Callable[[Tenancy, Client], Awaitable[Iterable[Route]]]
+Routes = Callable[[Tenancy], Awaitable[Iterable[Route]]]
 
 
 class NotSynced(HansaError):
@@ -184,7 +184,7 @@ class Members:
             raise NotSynced("Unreachable", f"the tenant's API server is unreachable: {error}")
         await self._claim(vc, member)
         key, server = member.owner.key, (await member.credentials.access()).server
-        wanted = list(await self._routes(Tenancy(vc, member.owner, server), member.client))
+        wanted = list(await self._routes(Tenancy(vc, member.owner, server)))
         standing = self._registry.routes(key)
         for lower in {route.lower for route in standing} - {route.lower for route in wanted}:
             self._registry.unlink(key, lower)

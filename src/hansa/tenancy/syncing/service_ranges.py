@@ -1,13 +1,14 @@
-"""Copies the ServiceCIDRs of tenants to the super cluster, so that Services keep their cluster IPs existing.
+"""Creates a ServiceCIDR in the super cluster for each VirtualCluster, so that its Services keep their cluster IPs.
 
-vc-syncer uses it for each route. A range that overlaps another is not copied: the super cluster allocates other IPs.
+vc-syncer uses it for each route. Only `serviceCidr` of the VirtualCluster counts: a ServiceCIDR of the tenant could
+claim any address. A range that overlaps another is not created: the super cluster allocates other IPs.
 """
 
 import asyncio
+import contextlib
 import ipaddress
-import itertools
 import logging
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Mapping
 
 from hansa.kube import errors
 from hansa.kube.client import Client
@@ -15,15 +16,17 @@ from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
 from hansa.model import keys
 from hansa.runtime import clock
+from hansa.tenancy import api
+from hansa.tenancy.api import Network
 from hansa.tenancy.syncing import owners
 from hansa.tenancy.syncing.owners import Owner
 
 log = logging.getLogger(__name__)
 SERVICE_CIDRS = Resource("networking.k8s.io", "v1", "servicecidrs", kind="ServiceCIDR", namespaced=False)
-OURS = f"{keys.CONTROLLED}=true"  # label selector of copies
+OURS = f"{keys.CONTROLLED}=true"  # label selector of ours in the super cluster
+NAME = "kubernetes"  # after the tenant's key: the name of its range
 READY_CHECKS, POLL_SECONDS = 50, 0.1  # until a new range is Ready
 UNSUPPORTED = (errors.NotFound, errors.Forbidden, errors.Invalid)  # no such API, or no right to use it
-Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 class ServiceRanges:
@@ -32,34 +35,39 @@ class ServiceRanges:
     def __init__(self, super_cluster: Client, *, clock: clock.Clock) -> None:
         self._super, self._clock, self._lock = super_cluster, clock, asyncio.Lock()
 
-    async def ensure(self, owner: Owner, wanted: Iterable[Object]) -> tuple[str, ...]:
-        """Copy the ranges of a tenant, and return the CIDRs whose addresses can be used in the super cluster, too."""
+    async def ensure(self, owner: Owner, wanted: Network | None) -> tuple[Network, ...]:
+        """Create a tenant's range, delete any other of its ranges, and return those that the super cluster serves."""
         try:
             async with self._lock:
                 return await self._ensure(owner, wanted)
         except UNSUPPORTED as error:
-            log.info("service ranges not copied", extra={"tenant": owner.key, "error": str(error)})
+            log.info("service range not created", extra={"tenant": owner.key, "error": str(error)})
             return ()
 
-    async def _ensure(self, owner: Owner, wanted: Iterable[Object]) -> tuple[str, ...]:
+    async def _ensure(self, owner: Owner, wanted: Network | None) -> tuple[Network, ...]:
         existing = {one.name: one async for one in _all(self._super)}
-        kept: list[str] = []
-        for one in wanted:
-            name = f"{owner.key}-{one.name}"
-            found = existing.get(name)
-            if found is not None and (found.is_deleting or owners.of(found) != owner or _cidrs(found) != _cidrs(one)):
-                continue  # of another owner, or of a deleted tenant with the same key, whose copy is purged
-            if found is None:
-                if other := next((o for n, o in existing.items() if _overlap(one, o)), None):
-                    log.info(
-                        "service range overlaps, not copied",
-                        extra={"tenant": owner.key, "range": ",".join(_cidrs(one)), "other": other.name},
-                    )
-                    continue
-                found = existing[name] = await self._super.create(SERVICE_CIDRS, _range(name, one, owner))
-            if await self._is_ready(found):
-                kept += _cidrs(found)
-        return tuple(kept)
+        name = f"{owner.key}-{NAME}"
+        for one in existing.values():
+            if owners.of(one) == owner and not one.is_deleting and (one.name != name or _networks(one) != [wanted]):
+                await self._delete(one)
+        found = existing.get(name)
+        if wanted is None or (found is not None and not _is_range(found, owner, wanted)):
+            return ()  # of another owner, or of a deleted tenant with the same key, whose range is purged
+        if found is None:
+            if other := _overlapping(wanted, existing):
+                log.info(
+                    "service range overlaps, not created",
+                    extra={"tenant": owner.key, "range": str(wanted), "other": other},
+                )
+                return ()
+            found = await self._super.create(SERVICE_CIDRS, _range(name, wanted, owner))
+        return (wanted,) if await self._is_ready(found) else ()
+
+    async def _delete(self, one: Object) -> None:
+        """Delete a range of a tenant that its VirtualCluster does not name."""
+        with contextlib.suppress(errors.NotFound, errors.Conflict):
+            await self._super.delete(SERVICE_CIDRS, one.name, uid=one.uid)
+        log.info("service range deleted", extra={"range": one.name})
 
     async def _is_ready(self, found: Object) -> bool:
         for _ in range(READY_CHECKS):
@@ -72,13 +80,15 @@ class ServiceRanges:
         raise errors.Unreachable(f"ServiceCIDR {found.name} of the super cluster is not Ready after {seconds:.0f} s")
 
 
-async def of(tenant: Client) -> list[Object]:
-    """The ServiceCIDRs of a tenant; none if its API server does not support or allow the request."""
-    try:
-        return [one async for one in _all(tenant) if not one.is_deleting]
-    except UNSUPPORTED as error:
-        log.info("tenant service ranges not read", extra={"error": str(error)})
-        return []
+def of(vc: Object) -> Network | None:
+    """The service range of a VirtualCluster; of an existing cluster only that of the spec.
+
+    The manager allocates the range in the status, which existing clusters do not use.
+    """
+    found = api.virtual_cluster(vc)
+    if found.provisioner == api.EXISTING and not found.spec.service_cidr:
+        return None
+    return found.service_cidr
 
 
 async def _all(client: Client) -> AsyncIterator[Object]:
@@ -87,29 +97,32 @@ async def _all(client: Client) -> AsyncIterator[Object]:
             yield one
 
 
-def _range(name: str, original: Object, owner: Owner) -> Object:
-    metadata = {
-        "name": name,
-        "labels": {keys.CONTROLLED: "true"},
-        "annotations": owner.annotations(),
-    }
+def _range(name: str, network: Network, owner: Owner) -> Object:
+    metadata = {"name": name, "labels": {keys.CONTROLLED: "true"}, "annotations": owner.annotations()}
     return Object.of(
         {
             "apiVersion": SERVICE_CIDRS.api_version,
             "kind": SERVICE_CIDRS.kind,
             "metadata": metadata,
-            "spec": {"cidrs": _cidrs(original)},
+            "spec": {"cidrs": [str(network)]},
         }
     )
 
 
-def _cidrs(obj: Object) -> list[str]:
-    return list(obj.spec.get("cidrs", ()))
+def _is_range(found: Object, owner: Owner, wanted: Network) -> bool:
+    return not found.is_deleting and owners.of(found) == owner and _networks(found) == [wanted]
 
 
-def _networks(obj: Object) -> Iterator[Network]:
-    yield from (ipaddress.ip_network(cidr) for cidr in _cidrs(obj))
+def _networks(obj: Object) -> list[Network]:
+    return [ipaddress.ip_network(cidr) for cidr in obj.spec.get("cidrs", ())]
 
 
-def _overlap(one: Object, other: Object) -> bool:
-    return any(a.version == b.version and a.overlaps(b) for a, b in itertools.product(_networks(one), _networks(other)))
+def _overlapping(network: Network, existing: Mapping[str, Object]) -> str:
+    """The name of a range that shares addresses with this one."""
+    return next(
+        (name for name, one in existing.items() if any(_overlap(network, other) for other in _networks(one))), ""
+    )
+
+
+def _overlap(one: Network, other: Network) -> bool:
+    return one.version == other.version and one.overlaps(other)

@@ -7,22 +7,21 @@ When it is reachable again, its routes are added again and stale objects there a
 import asyncio
 import functools
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from hansa.engine.cluster import Cluster
 from hansa.engine.registry import ClusterRegistry, Route
 from hansa.kube import errors
-from hansa.kube.client import Client
-from hansa.kube.objects import Object
 from hansa.runtime import clock
+from hansa.tenancy.api import Network
 from hansa.tenancy.syncing import service_ranges
 from hansa.tenancy.syncing.members import NotSynced, Tenancy
 
 log = logging.getLogger(__name__)
 NEVER = 0.0  # as `lost_after`: the only super cluster is never lost
 RETRY_SECONDS = 5.0  # until the routes are made again after a super cluster failed for one tenant
-MakeRoute = Callable[[Tenancy, str, tuple[str, ...]], Route]
+MakeRoute = Callable[[Tenancy, str, tuple[Network, ...]], Route]
 
 
 @dataclass(slots=True)
@@ -34,7 +33,7 @@ class _Super:
 
 
 class SuperClusters:
-    """The super clusters in a registry. `make` makes a tenant's route to one, with the service ranges copied to it.
+    """The super clusters in a registry. `make` makes a tenant's route to one, with the service ranges that it serves.
 
     `changed` is called when the routes of all tenants have to be reconciled. A super cluster is lost when it was
     unreachable for `lost_after` seconds; with an agent, which deletes its pods first, for `fence_grace` more.
@@ -73,21 +72,21 @@ class SuperClusters:
         registered = self._registry.clusters
         return {name: one.cluster for name, one in self._supers.items() if registered.get(name) is one.cluster}
 
-    async def routes(self, tenancy: Tenancy, tenant: Client) -> list[Route]:
+    async def routes(self, tenancy: Tenancy) -> list[Route]:
         """The routes of a tenant, one to each super cluster that is not lost."""
         serving = [self._supers[name] for name in self.all() if not self._supers[name].is_lost]
-        ranges = await service_ranges.of(tenant)
-        found = await asyncio.gather(*(self._route(one, tenancy, ranges) for one in serving))
+        wanted = service_ranges.of(tenancy.vc)
+        found = await asyncio.gather(*(self._route(one, tenancy, wanted) for one in serving))
         routes = [route for route in found if route is not None]
         if not routes:
             raise NotSynced("NoSuperCluster", "no super cluster is reachable")
         return routes
 
-    async def _route(self, one: _Super, tenancy: Tenancy, ranges: Iterable[Object]) -> Route | None:
+    async def _route(self, one: _Super, tenancy: Tenancy, wanted: Network | None) -> Route | None:
         """The route to one super cluster; the current one if it is unreachable."""
         if not one.cluster.health.error:
             try:
-                return self._make(tenancy, one.cluster.name, await one.ranges.ensure(tenancy.owner, ranges))
+                return self._make(tenancy, one.cluster.name, await one.ranges.ensure(tenancy.owner, wanted))
             except errors.Unreachable as error:
                 log.warning("super cluster failed, retrying", extra={"cluster": one.cluster.name, "error": str(error)})
                 asyncio.get_running_loop().call_later(RETRY_SECONDS, self.changed)

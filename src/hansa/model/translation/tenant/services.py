@@ -29,14 +29,16 @@ GENERATED_BY: Final = frozenset({"endpointslice-controller.k8s.io", "endpointsli
 
 
 def service(obj: Object, link: Link) -> Object:
-    """A copy with the tenant's node ports and, if the super cluster has its service range, the tenant's cluster IP."""
+    """A copy with the tenant's node ports and, if it is of the range of its VirtualCluster, the tenant's cluster IP."""
     spec = obj.spec
     lower = {
         name: spec[name] for name in (*_SYNCED_FIELDS, *service_allocations.ADDRESSES, "ipFamilyPolicy") if name in spec
     }
-    address = spec.get("clusterIP", "")
-    if address == _HEADLESS or not (address and tenant_settings.of(link).keeps_service_ips):
+    address, tenant = spec.get("clusterIP", ""), tenant_settings.of(link)
+    if not tenant_settings.keeps_service_ip(address, tenant):
         lower = service_allocations.without_addresses(lower)
+    elif "clusterIPs" in lower:
+        lower["clusterIPs"] = [one for one in lower["clusterIPs"] if tenant_settings.keeps_service_ip(one, tenant)]
     if address == _HEADLESS:
         lower["clusterIP"] = _HEADLESS
     requested = {

@@ -1,10 +1,13 @@
 """The settings of one tenant that translation steps read, and the restrictions that can be lifted for it."""
 
+import ipaddress
 from dataclasses import dataclass
 from enum import StrEnum
 
 from hansa.model import keys
 from hansa.model.pair import Link
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 class Allowance(StrEnum):
@@ -39,8 +42,9 @@ class TenantSettings:
     # Suffixes of annotation domains that are not synced down.
     opaque_domains: tuple[str, ...] = ("kubernetes.io", "k8s.io")
     allowed: frozenset[Allowance] = frozenset()
-    # Services keep their cluster IP, because the super cluster has a ServiceCIDR for the tenant's range.
-    keeps_service_ips: bool = True
+    # The VirtualCluster's service range, if the super cluster has a ServiceCIDR for it. Services keep only cluster IPs
+    # of this range.
+    service_ranges: tuple[Network, ...] = ()
     # Names and values of resolv.conf options.
     dns_options: tuple[tuple[str, str], ...] = (("ndots", "5"),)
     # Schedulers of the super cluster that pods may name.
@@ -56,6 +60,15 @@ class TenantSettings:
 def of(link: Link) -> TenantSettings:
     """The tenant of a link."""
     return link.settings_as(TenantSettings)
+
+
+def keeps_service_ip(address: str, tenant: TenantSettings) -> bool:
+    """Whether the copy of a Service requests this cluster IP: it is in the tenant's range."""
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    return any(parsed in network for network in tenant.service_ranges)
 
 
 def refusal(field: str, allowance: Allowance, tenant: TenantSettings) -> str:

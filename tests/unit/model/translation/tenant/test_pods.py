@@ -105,7 +105,7 @@ def test_a_tenants_config_map_with_a_reserved_name_is_replaced_by_the_computed_o
 
 def test_addresses_are_those_of_the_super_cluster() -> None:
     copy = a_service("kubernetes", "default", clusterIP="10.96.0.77")
-    lower = desired(a_pod(), a_link([KUBERNETES], [copy], keeps_service_ips=False)).spec
+    lower = desired(a_pod(), a_link([KUBERNETES], [copy], service_ranges=())).spec
     assert lower["hostAliases"] == [
         {"ip": "10.96.0.77", "hostnames": ["kubernetes", "kubernetes.default", "kubernetes.default.svc"]}
     ]
@@ -114,7 +114,7 @@ def test_addresses_are_those_of_the_super_cluster() -> None:
 
 
 def test_without_a_service_the_api_server_address_is_that_of_the_settings() -> None:
-    env = table_of(a_pod(), a_link([], keeps_service_ips=False, api_host="192.0.2.1", api_port="6443"))
+    env = table_of(a_pod(), a_link([], service_ranges=(), api_host="192.0.2.1", api_port="6443"))
     assert env == {
         "KUBERNETES_SERVICE_HOST": "192.0.2.1",
         "KUBERNETES_SERVICE_PORT": "6443",

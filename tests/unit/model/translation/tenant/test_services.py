@@ -1,5 +1,6 @@
 """A tenant's Services below: their addresses, updates in both directions, and which endpoints are synced."""
 
+import ipaddress
 from dataclasses import replace
 from typing import Any
 
@@ -30,23 +31,30 @@ def below(**spec: Any) -> Object:
 def test_a_lower_service_has_the_same_cluster_ip_if_its_cluster_has_the_range() -> None:
     service = a_service("web", **ADDRESS)
     assert desired(service, resource=SERVICES).spec == ADDRESS
-    other = desired(service, a_link(keeps_service_ips=False), SERVICES)
-    assert other.spec == {"ipFamilyPolicy": "SingleStack"}
-    assert other.annotations[keys.CLUSTER_IP] == "10.32.0.5"
+    for ranges in ((), (ipaddress.ip_network("10.33.0.0/16"),)):
+        other = desired(service, a_link(service_ranges=ranges), SERVICES)
+        assert other.spec == {"ipFamilyPolicy": "SingleStack"}
+        assert other.annotations[keys.CLUSTER_IP] == "10.32.0.5"
+
+
+def test_addresses_outside_the_tenants_range_are_not_requested() -> None:
+    """A tenant's administrator gives Services any address by a ServiceCIDR of the tenant."""
+    assert desired(a_service("web", clusterIP="8.8.8.8", clusterIPs=["8.8.8.8"]), resource=SERVICES).spec == {}
+    mixed = a_service("web", clusterIP="10.32.0.5", clusterIPs=["10.32.0.5", "2001:4860:4860::8888"])
+    assert desired(mixed, resource=SERVICES).spec["clusterIPs"] == ["10.32.0.5"]
 
 
 def test_a_headless_service_is_headless_in_the_lower_cluster() -> None:
-    for same in (True, False):
-        lower = desired(
-            a_service("web", clusterIP="None", clusterIPs=["None"]), a_link(keeps_service_ips=same), SERVICES
-        )
+    headless = a_service("web", clusterIP="None", clusterIPs=["None"])
+    for link in (LINK, a_link(service_ranges=())):
+        lower = desired(headless, link, SERVICES)
         assert lower.spec == {"clusterIP": "None"}
         assert keys.CLUSTER_IP not in lower.annotations
 
 
 def test_two_families_are_wished_for_where_addresses_are_others() -> None:
     service = a_service("web", clusterIP="10.32.0.5", ipFamilyPolicy="RequireDualStack", ipFamilies=["IPv4", "IPv6"])
-    assert desired(service, a_link(keeps_service_ips=False), SERVICES).spec == {"ipFamilyPolicy": "PreferDualStack"}
+    assert desired(service, a_link(service_ranges=()), SERVICES).spec == {"ipFamilyPolicy": "PreferDualStack"}
 
 
 def test_fields_allocated_by_the_lower_cluster_are_kept() -> None:

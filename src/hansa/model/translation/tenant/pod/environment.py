@@ -80,10 +80,10 @@ def alias_api_server(spec: Spec, _pod: Object, link: Link) -> Spec:
 def super_cluster_ip(service: Object, link: Link) -> str:
     """The cluster IP of a tenant's Service in the super cluster; empty if it is headless or has none yet."""
     copy = link.lookups.lower(resources.SERVICES, service.key)
-    if copy is None and not tenant_settings.of(link).keeps_service_ips:
-        return ""
     found: str = (copy or service).spec.get("clusterIP") or ""
-    return "" if found == "None" else found
+    if found == "None" or (copy is None and not tenant_settings.keeps_service_ip(found, tenant_settings.of(link))):
+        return ""
+    return found
 
 
 def service_variables(service: Object, host: str) -> dict[str, str]:
