@@ -97,7 +97,7 @@ async def child(cache: Path, modules: Path, **environment: str) -> asyncio.subpr
     )
 
 
-async def eventually(holds: Callable[[], bool], *, seconds: float = 30.0) -> None:
+async def eventually(holds: Callable[[], bool], *, seconds: float = 60.0) -> None:
     """Wait until the condition holds."""
     async with asyncio.timeout(seconds):
         while not holds():

@@ -4,14 +4,17 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+from hansa.kube import errors
+
 T = TypeVar("T")
+WITHIN = 60.0  # seconds; a machine that runs many clusters at once is slow
 
 
-async def eventually(look: Callable[[], Awaitable[T]], *, within: float = 30.0, every: float = 0.05) -> T:
+async def eventually(look: Callable[[], Awaitable[T]], *, within: float = WITHIN, every: float = 0.05) -> T:
     """The first truthy result of `look`, which is called every `every` seconds.
 
-    A failed assertion counts as "not yet", and so does an item that is missing: a status without a phase, a list
-    without the one object that is expected. The last result is part of the error.
+    A failed assertion counts as "not yet", and so does what is missing: an object that is being replaced, a status
+    without a phase, a list without the one object that is expected. The last result is part of the error.
     """
     last: object = None
     loop = asyncio.get_running_loop()
@@ -20,7 +23,7 @@ async def eventually(look: Callable[[], Awaitable[T]], *, within: float = 30.0, 
         try:
             if last := await look():
                 return last
-        except (AssertionError, LookupError, ValueError) as error:
+        except (AssertionError, LookupError, ValueError, errors.NotFound) as error:
             last = f"{type(error).__name__}: {error}"
         await asyncio.sleep(every)
     raise AssertionError(f"not within {within:g} s; the last answer was: {last}")

@@ -110,7 +110,7 @@ def cluster_of(path: Path) -> dict[str, Any]:
     return found
 
 
-async def line(process: asyncio.subprocess.Process, matches: Callable[[str], bool], *, within: float = 30.0) -> str:
+async def line(process: asyncio.subprocess.Process, matches: Callable[[str], bool], *, within: float = 60.0) -> str:
     """Wait for a line on stderr of a process that matches; the line."""
     assert process.stderr is not None
     async with asyncio.timeout(within):

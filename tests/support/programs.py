@@ -67,7 +67,7 @@ class Hansa:
         with contextlib.suppress(ProcessLookupError):
             self._process.kill()
 
-    async def ended(self, *, within: float = 30.0) -> int:
+    async def ended(self, *, within: float = 60.0) -> int:
         """Wait for its end; its exit code."""
         async with asyncio.timeout(within):
             return await self._process.wait()

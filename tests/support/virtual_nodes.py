@@ -120,7 +120,7 @@ def ready(one: Object) -> dict[str, Any]:
     return found[0] if found else {}
 
 
-async def node_offers(client: Client, name: str, *, within: float = 30.0, **allocatable: str | None) -> Object:
+async def node_offers(client: Client, name: str, *, within: float = 60.0, **allocatable: str | None) -> Object:
     """Wait until a node is Ready with these allocatable resources; the node."""
     wanted = {key.replace("gpu", "example.com/gpu"): value for key, value in allocatable.items()}
 

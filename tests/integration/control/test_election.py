@@ -33,7 +33,7 @@ class Candidate:
     def times(self, word):
         return [time for time, printed in self.printed if printed.startswith(word)]
 
-    async def prints(self, word, *, more_than=0, within=30.0):
+    async def prints(self, word, *, more_than=0, within=60.0):
         async def has_printed():
             return len(self.times(word)) > more_than
 
@@ -44,7 +44,7 @@ class Candidate:
 
     async def end(self, number):
         self.signal(number)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             code = await self.process.wait()
             await self.reading
         return code

@@ -119,6 +119,6 @@ async def test_what_waits_is_written_before_the_end(client, subject):
         for number in range(5):
             recorder.record(subject, f"Reason{number}", "at the last moment")
         recorder.drain()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await recorder.run()
     assert len(await listed(client, subject)()) == 5

@@ -44,7 +44,7 @@ async def equals_a_fresh_list(cache, client, namespace):
     async def same():
         return versions(cache.values()) == wanted
 
-    await eventually(same, within=20)
+    await eventually(same)
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ async def test_many_readers_share_one_watch_which_ends_with_the_last(client, nam
         informers = machine.informers("shared", proxied)
         first = informers.acquire(scope)
         stores = [informers.acquire(informer.Scope(CONFIG_MAPS, namespace=namespace)) for _ in range(5)]
-        await first.freshness.wait_synced(10)
+        await first.freshness.wait_synced(60)
         assert all(one is first for one in stores)
         assert carrier.connections == 1
         for _ in stores:
@@ -86,7 +86,7 @@ async def test_many_readers_share_one_watch_which_ends_with_the_last(client, nam
         await eventually(unconnected)
         async with informers.share(scope) as again:
             assert again is not first
-            await again.freshness.wait_synced(10)
+            await again.freshness.wait_synced(60)
             assert again.get(made.key) == made.with_metadata(managed_fields=again.get(made.key).metadata.managed_fields)
         await informers.close()
         with pytest.raises(runtime_errors.HansaError, match="cluster shared was removed"):
@@ -98,7 +98,7 @@ async def test_a_selector_is_a_scope_of_its_own_and_what_stops_matching_leaves(c
         informers = machine.informers("shared", client)
         scope = informer.Scope(CONFIG_MAPS, namespace=namespace, labels="colour=red")
         async with informers.share(scope) as red:
-            await red.freshness.wait_synced(10)
+            await red.freshness.wait_synced(60)
             made = await client.create(
                 CONFIG_MAPS, config_map("a", namespace, 1).with_metadata(labels={"colour": "red"})
             )
@@ -187,7 +187,7 @@ async def test_ten_thousand_changes_over_watches_that_are_cut_leave_no_gap_and_n
         informers = machine.informers("shared", proxied, watch_patience=QUICK)
         cache = informers.acquire(informer.Scope(CONFIG_MAPS, namespace=namespace))
         witness = Witness(cache)
-        await cache.freshness.wait_synced(10)
+        await cache.freshness.wait_synced(60)
         machine.supervisor.start("recorder", lambda: recorder.run(proxied, namespace))
         await eventually(recorder.has_listed)
         cutting = machine.supervisor.start("cutter", lambda: cut_now_and_then(carrier, machine.random))
@@ -223,7 +223,7 @@ async def test_a_store_is_known_again_when_its_watch_is_restored_even_without_ev
     async with Machine() as machine:
         informers = machine.informers("shared", proxied, patience=0.5, watch_patience=QUICK)
         cache = informers.acquire(informer.Scope(resources.PODS, namespace=namespace))
-        await cache.freshness.wait_synced(10)
+        await cache.freshness.wait_synced(60)
         seen = []
         cache.freshness.listen(seen.append)
 
@@ -234,4 +234,4 @@ async def test_a_store_is_known_again_when_its_watch_is_restored_even_without_ev
         await carrier.cut()
         await eventually(lambda: is_seen(False))
         carrier.is_away = False
-        await eventually(lambda: is_seen(False, True), within=30)
+        await eventually(lambda: is_seen(False, True))

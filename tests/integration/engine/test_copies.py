@@ -143,7 +143,7 @@ async def test_a_foreign_pod_of_the_same_name_is_kept_and_the_copy_is_created_af
     assert (await low.get(PODS, "web", namespace=home)).uid == foreign.uid
 
     await low.delete(PODS, "web", namespace=home, grace=0)
-    ours = await eventually(see["low1"].has(PODS, "web", home), within=5)
+    ours = await eventually(see["low1"].has(PODS, "web", home), within=30)  # before the audit
     assert ours.uid != foreign.uid
     assert ours.labels[keys.UPPER]
 
@@ -173,7 +173,7 @@ async def test_a_refusal_is_reported_as_an_event_and_retried_when_it_can_succeed
 
     await clients["low1"].patch(resources.QUOTAS, "few", {"spec": {"hard": {"pods": "10"}}}, namespace=home)
     for number in range(6):
-        await eventually(see["up"].has(PODS, f"more-{number}", home, is_running), within=20)
+        await eventually(see["up"].has(PODS, f"more-{number}", home, is_running), within=30)  # before the audit
 
 
 async def test_two_upper_clusters_share_a_lower_one_without_touching_each_other(

@@ -103,7 +103,7 @@ async def test_invalid_http_fails_the_request_and_closes_its_socket(wire: bytes)
                 await client.request("GET", "/x")
             with pytest.raises(errors.Unreachable, match="not valid HTTP"):
                 await stream_all(client)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while sockets() > before:
                 await asyncio.sleep(0.01)
 
@@ -309,7 +309,7 @@ async def test_a_watch_is_interrupted_and_goes_on(parts: tuple[bytes, ...], sent
     script = answering(STREAMED, *parts, is_endless=True)
     async with against(script) as client:
         changes = watching.watch(client, CONFIG_MAPS, patience=HASTY)
-        async with contextlib.aclosing(changes), asyncio.timeout(20):
+        async with contextlib.aclosing(changes), asyncio.timeout(60):
             seen = []
             async for change in changes:
                 assert isinstance(change, Restarted | Added | Interrupted)
@@ -335,7 +335,7 @@ async def test_a_bookmark_does_not_end_a_list_unless_it_says_so() -> None:
     async with against(script) as client:
         changes = watching.watch(client, CONFIG_MAPS, patience=HASTY)
         seen = []
-        async with contextlib.aclosing(changes), asyncio.timeout(20):
+        async with contextlib.aclosing(changes), asyncio.timeout(60):
             async for change in changes:
                 seen.append(type(change))
                 if isinstance(change, watching.Synced):
@@ -354,7 +354,7 @@ async def test_a_watch_of_an_older_server_has_a_limited_list() -> None:
 
     async with against(script) as client:
         changes = watching.watch(client, CONFIG_MAPS, patience=HASTY)
-        async with contextlib.aclosing(changes), asyncio.timeout(20):
+        async with contextlib.aclosing(changes), asyncio.timeout(60):
             found = [change async for change in _until_interrupted(changes)]
     assert len([change for change in found if isinstance(change, Added)]) == 1000
     assert "more than 1000 objects" in str(found[-1].error)  # type: ignore[union-attr]

@@ -77,7 +77,7 @@ async def test_a_credential_is_replaced_before_it_expires(tmp_path: Path) -> Non
     async def is_replaced() -> bool:
         return bearer(await credentials.access()) == "Bearer two"
 
-    await eventually(is_replaced, within=5)
+    await eventually(is_replaced)
     await credentials.access()
     assert runs(tmp_path) == 2
 
@@ -144,7 +144,7 @@ async def test_a_hanging_plugin_s_children_end_with_it(tmp_path: Path) -> None:
         status = Path(f"/proc/{child}/stat")
         return not status.exists() or status.read_text().split()[2] == "Z"
 
-    await eventually(is_gone, within=5)
+    await eventually(is_gone)
 
 
 async def test_a_failing_plugin_does_not_end_a_credential_that_still_works(tmp_path: Path) -> None:

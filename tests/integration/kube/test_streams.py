@@ -111,7 +111,7 @@ async def test_a_command_s_failure_comes_back(kubectl_by_tunnel):
 async def test_a_container_can_be_attached_to(kubectl_by_tunnel):
     command = await kubectl_by_tunnel("attach", "-i", "--quiet", "box")
     command.stdin.write(b"hello there\n")
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while b"hello there" not in (line := await command.stdout.readline()):
             assert line, "the stream ended"
     command.kill()
@@ -120,7 +120,7 @@ async def test_a_container_can_be_attached_to(kubectl_by_tunnel):
 
 async def test_a_port_is_forwarded(kubectl_by_tunnel):
     command = await kubectl_by_tunnel("port-forward", "pod/box", ":8080")
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         line = (await command.stdout.readline()).decode()
         port = int(line.split(" -> ")[0].rpartition(":")[2])
         reader, writer = await asyncio.open_connection("127.0.0.1", port)

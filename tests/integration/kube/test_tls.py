@@ -71,7 +71,7 @@ async def test_a_large_body_comes_whole_to_a_slow_reader(trust: Trust, leave: Le
         await leave(writer)
         await reader.read()
 
-    async with serving(script, tls=trust.server) as port, asyncio.timeout(20):
+    async with serving(script, tls=trust.server) as port, asyncio.timeout(60):
         connection = await trust.dial(port)
         await connection.exchange(REQUEST)
         come = b""
@@ -87,7 +87,7 @@ async def test_large_answers_follow_each_other(trust: Trust) -> None:
         while await request_head(reader):
             writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(BODY), BODY))
 
-    async with serving(script, tls=trust.server) as port, asyncio.timeout(20):
+    async with serving(script, tls=trust.server) as port, asyncio.timeout(60):
         connection = await trust.dial(port)
         for _ in range(3):
             await connection.exchange(REQUEST)
@@ -104,7 +104,7 @@ async def test_much_can_be_sent(trust: Trust) -> None:
         assert await reader.readexactly(len(BODY)) == BODY
         writer.write(b"thanks")
 
-    async with serving(script, tls=trust.server) as port, asyncio.timeout(20):
+    async with serving(script, tls=trust.server) as port, asyncio.timeout(60):
         connection = await trust.dial(port)
         await connection.exchange(REQUEST)
         await connection.write_raw(BODY)
@@ -130,7 +130,7 @@ async def test_tls_goes_through_a_proxy_that_speaks_tls_itself(trust: Trust, mon
     async with (
         serving(answer, tls=trust.server) as server_port,
         serving(proxy, tls=trust.server) as proxy_port,
-        asyncio.timeout(20),
+        asyncio.timeout(60),
     ):
         connection = await trust.dial(server_port, proxy=f"https://127.0.0.1:{proxy_port}")
         await connection.exchange(REQUEST)
@@ -167,7 +167,7 @@ async def test_what_is_no_tls_ends_a_connection(trust: Trust) -> None:
             below.send(b"nonsense" * 10)
         await reader.read()
 
-    async with serving(script, tls=trust.server) as port, asyncio.timeout(20):
+    async with serving(script, tls=trust.server) as port, asyncio.timeout(60):
         connection = await trust.dial(port)
         await connection.exchange(REQUEST)
         assert await connection.read_raw() == b"ok"
@@ -191,7 +191,7 @@ async def test_whoever_is_interrupted_while_hands_are_shaken_hears_of_nothing_el
     said: list[dict[str, object]] = []
     asyncio.get_running_loop().set_exception_handler(lambda _loop, what: said.append(what))
     try:
-        async with serving(script, tls=trust.server) as port, asyncio.timeout(20):
+        async with serving(script, tls=trust.server) as port, asyncio.timeout(60):
             dialling = asyncio.create_task(trust.dial(port))
             with pytest.raises(asyncio.CancelledError):
                 await dialling

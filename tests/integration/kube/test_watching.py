@@ -51,7 +51,7 @@ class Listener:
             async with self._news:
                 self._news.notify_all()
 
-    async def until(self, condition: Callable[[], bool], *, within: float = 30.0) -> None:
+    async def until(self, condition: Callable[[], bool], *, within: float = 60.0) -> None:
         try:
             async with asyncio.timeout(within), self._news:
                 await self._news.wait_for(condition)
@@ -158,7 +158,7 @@ async def test_an_object_that_stops_to_match_is_deleted_for_the_listener(client:
 async def test_an_object_of_a_megabyte_comes_whole(client: Client, namespace: str) -> None:
     made = await client.create(CONFIG_MAPS, config_map("a", namespace).with_fields(data={"x": "y" * 1_000_000}))
     changes = watching.watch(client, CONFIG_MAPS, namespace=namespace, labels="app")
-    async with contextlib.aclosing(changes), asyncio.timeout(30):
+    async with contextlib.aclosing(changes), asyncio.timeout(60):
         assert [await anext(changes), await anext(changes)] == [Restarted(), Added(made)]
 
 

@@ -36,7 +36,7 @@ async def test_a_build_makes_a_program_with_its_version_in_it(root: Path, module
     steps: list[binaries.Progress] = []
     held = await binaries.provide(["tiny"], sources=binaries_lab.sources(root, modules), progress=steps.append)
     assert held[0].source is binaries.Source.BUILD
-    ended = await execution.run([str(held[0].path)], deadline=10)
+    ended = await execution.run([str(held[0].path)], deadline=60)
     assert ended.output == "tiny v1.2.3\n"
     assert [step.phase for step in steps if step.elapsed < 1 or step.phase.is_last] == ["building with", "ready"]
     assert binaries_lab.half_done(root) == []
@@ -178,7 +178,7 @@ async def test_pause_reaps_what_it_adopts_and_ends_when_asked(root: Path) -> Non
     await binaries_lab.eventually(lambda: (own / "exe").readlink() == pause)
     await binaries_lab.eventually(lambda: (own / "task" / str(process.pid) / "children").read_text() == "")
     process.terminate()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         assert await process.wait() == 0
 
 
@@ -205,7 +205,7 @@ print(hansa.__file__, asyncio.run(binaries.ensure(["pause"], sources=sources))["
 async def test_every_binary_prints_the_version_of_the_catalogue() -> None:
     held = await binaries.provide(binaries.catalogue())
     for holding in held:
-        ended = await execution.run([str(holding.path), *holding.binary.version_arguments], deadline=30)
+        ended = await execution.run([str(holding.path), *holding.binary.version_arguments], deadline=60)
         assert holding.binary.version.removeprefix("v").partition("-")[0] in ended.output, holding
 
 

@@ -100,7 +100,7 @@ async def test_a_release_is_downloaded_once_and_can_be_run(publisher: Publisher,
     assert first.source is binaries.Source.DOWNLOAD
     assert again == binaries.BinaryLocation(first.binary, first.path, binaries.Source.CACHE)
     assert publisher.asked == ["HEAD /tiny.sha256", "GET /tiny.sha256", "GET /tiny"]
-    assert (await execution.run([str(first.path)], deadline=10)).output == "tiny v1.2.3\n"
+    assert (await execution.run([str(first.path)], deadline=60)).output == "tiny v1.2.3\n"
 
 
 async def test_a_program_is_taken_out_of_an_archive(publisher: Publisher, root: Path, modules: Path) -> None:

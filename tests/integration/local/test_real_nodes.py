@@ -177,7 +177,7 @@ async def test_a_port_of_a_pod_is_forwarded_to_this_machine(left: Kubectl) -> No
     )
     try:
         assert child.stdout is not None
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             line = (await child.stdout.readline()).decode()
             port = int(line.split(" -> ")[0].rpartition(":")[2])
             reader, writer = await asyncio.open_connection("127.0.0.1", port)

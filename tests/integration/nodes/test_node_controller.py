@@ -43,7 +43,7 @@ async def test_a_frozen_lower_cluster_makes_the_node_not_ready_within_seconds_un
             async def lives():
                 return await renewed() > former
 
-            await eventually(lives, within=30)
+            await eventually(lives)
         finally:
             apiserver.signal(signal.SIGCONT)
         await node_offers(upper, vn.name, **PLAIN)

@@ -108,7 +108,7 @@ async def test_a_super_cluster_leaves_when_it_is_empty_and_may_join_again(pool, 
         cluster = await meta.kubectl.get("clusters.cluster.x-k8s.io", "r2")
         return cluster["metadata"]["annotations"].get("hansa.dev/leaving") == "true"
 
-    await eventually(is_closed, within=30)
+    await eventually(is_closed)
     assert not leaving.done()
     await pool.place(namespace, "r1")
     output = await leaving

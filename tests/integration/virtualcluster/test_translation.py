@@ -19,7 +19,7 @@ async def test_a_pod_without_its_pull_secret_gets_an_event_and_runs_when_the_sec
     assert f"Secret {namespace}/registry not found; create it" in reported["message"]
     secret = {"type": "kubernetes.io/dockerconfigjson", "data": {".dockerconfigjson": AUTHS}}
     await blue.make(resources.SECRETS, "registry", namespace, **secret)
-    below = await tenants.super.there(resources.PODS, "p", blue.below(namespace), within=30)
+    below = await tenants.super.there(resources.PODS, "p", blue.below(namespace), within=30)  # before the audit
     assert below["spec"]["imagePullSecrets"] == [{"name": "registry"}]
     await blue.phase("p", namespace)
 

@@ -21,7 +21,7 @@ async def served(**options):
         async def is_up():
             return server.port
 
-        await eventually(is_up, within=5, every=0.01)
+        await eventually(is_up, every=0.01)
         async with aiohttp.ClientSession(f"http://127.0.0.1:{server.port}") as session:
             yield session, server
     finally:
