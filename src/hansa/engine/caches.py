@@ -28,6 +28,10 @@ class ClusterCaches:
         """Why the cache of a resource is unknown; empty while it is known."""
         return self.unknown_reason or self._forbidden.get(resource, "")
 
+    def is_forbidden(self, resource: Resource) -> bool:
+        """Whether the cluster is reachable and its credentials may not read the resource."""
+        return not self.unknown_reason and resource in self._forbidden
+
     async def listed(self, resources: Iterable[Resource]) -> None:
         """Wait, however long, until each of these had its first full list, or is forbidden."""
         caches = [self.stores[resource].freshness for resource in resources]

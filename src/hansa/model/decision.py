@@ -10,7 +10,7 @@ from hansa.kube import resources
 from hansa.kube.objects import NamespacedName, Object
 from hansa.model import placement, plan, stamp
 from hansa.model.mode import Mode, Rule
-from hansa.model.pair import Grade, Key, Link, Pair, Unknown
+from hansa.model.pair import Grade, Key, Link, Pair, Side, Unknown
 from hansa.model.plan import Action, Bind, Conflict, Create, Delete, Patch, Plan, Reason, Refuse, SetFinalizers, Wait
 
 
@@ -102,10 +102,8 @@ def _lowers(case: _Case) -> Iterator[Action]:
     for cluster, owner in case.owners.items():
         lower, grade = case.pair.lowers.get(cluster), case.wanted.get(cluster)
         match owner, lower:
-            case _Ownership.UNKNOWN, Unknown():
-                yield Wait(f"{cluster} is unknown: {lower.reason}")
             case _Ownership.UNKNOWN, _:
-                yield Wait(f"no link to {cluster}")
+                yield from _unknown(case, lower, cluster)
             case _Ownership.ABSENT, _ if case.upper is not None and grade is not None:
                 yield from _absent(case, case.upper, cluster, grade)
             case _Ownership.FOREIGN, Object() if grade is not None and not case.lifecycle.may_share(lower.name):
@@ -114,6 +112,13 @@ def _lowers(case: _Case) -> Iterator[Action]:
                 yield from _delete(lower, cluster, Reason.FORMER, case.lifecycle.grace(None))
             case _Ownership.OURS, Object():
                 yield from _present(case, lower, cluster, grade)
+
+
+def _unknown(case: _Case, lower: Side, cluster: str) -> Iterator[Action]:
+    """Why nothing is decided in this cluster. A missing right is reported: no retry can mend it."""
+    yield Wait(f"{cluster} is unknown: {lower.reason}" if isinstance(lower, Unknown) else f"no link to {cluster}")
+    if cluster in case.wanted and not case.is_finished and (message := case.pair.forbidden.get(cluster)):
+        yield Refuse(cluster, message)
 
 
 def _absent(case: _Case, upper: Object, cluster: str, grade: Grade) -> Iterator[Action]:
@@ -129,6 +134,8 @@ def _absent(case: _Case, upper: Object, cluster: str, grade: Grade) -> Iterator[
         yield Wait(pair.missing, seconds=pair.patience)
     elif pair.missing:
         yield from _refuse(case, upper, cluster, pair.missing)
+    elif message := pair.forbidden.get(cluster):
+        yield from _refuse(case, upper, cluster, message)
     elif reason := pair.blocked.get(cluster):
         yield Wait(reason)
     elif case.lacks_finalizer:

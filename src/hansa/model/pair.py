@@ -83,6 +83,8 @@ class Pair:
     intents: Mapping[str, Grade] | Unknown = field(default_factory=dict)
     # Why a copy can't be created in a cluster yet.
     blocked: Mapping[str, str] = field(default_factory=dict)
+    # Clusters whose credentials may not read the object's kind, or one that it needs there, as a message.
+    forbidden: Mapping[str, str] = field(default_factory=dict)
     # An upper object that must exist first and does not, as a message. It is reported after `patience` seconds:
     # objects of one manifest are created within moments.
     missing: str = ""

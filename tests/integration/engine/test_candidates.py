@@ -63,9 +63,10 @@ GUESTS = Mode(
 )
 
 
-def guest(name, namespace, candidates, **annotations):
+def guest(name, namespace, candidates, config_map="", **annotations):
     """An upper pod that no scheduler binds."""
-    pod = lab.pod(name, "", namespace=namespace, annotations={CANDIDATES: candidates, **annotations})
+    metadata = {"namespace": namespace, "annotations": {CANDIDATES: candidates, **annotations}}
+    pod = lab.pod(name, "", config_map=config_map, **metadata)
     return pod.with_fields(spec={**pod.spec, "nodeName": None, "schedulerName": "none"})
 
 
@@ -174,7 +175,7 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
 metadata: {name: guest}
 rules:
-- {apiGroups: [""], resources: [pods, configmaps], verbs: ["*"]}
+- {apiGroups: [""], resources: [pods], verbs: ["*"]}
 - {apiGroups: [""], resources: [events], verbs: [list, watch]}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
@@ -187,7 +188,7 @@ subjects: [{kind: ServiceAccount, name: guest, namespace: NAMESPACE}]
 
 @pytest.fixture
 async def narrow(league, kubectl, shared_home, tmp_path):
-    """A client of `low1` that may read and write pods and ConfigMaps of one namespace, and nothing else."""
+    """A client of `low1` that may read and write pods of one namespace, and nothing else."""
     low1 = Kubectl(kubectl, league["low1"].kubeconfig)
     await low1("-n", shared_home, "apply", "-f", "-", stdin=ACCESS.replace("NAMESPACE", shared_home))
     config = yaml.safe_load(league["low1"].kubeconfig.read_text())
@@ -210,12 +211,19 @@ async def test_credentials_for_one_namespace_sync_what_they_may_and_a_forbidden_
         await eventually(see["up"].has(PODS, "web", shared_home, lambda one: one.status.get("phase") == "Running"))
         await eventually(see["up"].event("web", shared_home, "Scheduled"))
         assert await see["low1"].find(SERVICES, "web", shared_home) is None
+        await clients["up"].create(resources.CONFIG_MAPS, lab.config_map("greeting", namespace=shared_home))
+        reading = guest("reader", shared_home, "low1", config_map="greeting", **{CHOSEN: "low1"})
+        reader = await clients["up"].create(PODS, reading)
+        event = await eventually(see["up"].event("reader", shared_home, "Refused"))
+        assert "may not read configmaps (403); grant them get, list, watch" in event.get("message")
 
         rule = {"apiGroups": [""], "resources": ["services", "pods", "configmaps", "events"], "verbs": ["*"]}
         await clients["low1"].patch(resources.ROLES, "guest", {"rules": [rule]}, namespace=shared_home)
         await eventually(see["low1"].has(SERVICES, "web", shared_home), within=90)
-        await clients["up"].delete(PODS, "web", namespace=shared_home, grace=0)
-        await eventually(see["up"].lacks(PODS, "web", shared_home))
+        await eventually(see["low1"].has(PODS, f"reader-{reader.uid[:8]}", shared_home), within=90)
+        for name in ("web", "reader"):
+            await clients["up"].delete(PODS, name, namespace=shared_home, grace=0)
+            await eventually(see["up"].lacks(PODS, name, shared_home))
 
 
 def service(name, namespace):

@@ -275,6 +275,12 @@ def test_an_object_of_the_same_name_serves_where_the_kind_shares_names() -> None
     assert decided(upper(), {"a": foreign()}, of=ACCOUNTS) == []
 
 
+def test_an_object_that_needs_a_kind_that_may_not_be_read_is_refused() -> None:
+    forbidden = {"a": "secrets may not be read in a"}
+    assert decided(upper(), {}, blocked={"a": "a secret is not in a yet"}, forbidden=forbidden) == ["refuse in a"]
+    assert decided(upper(), {"a": Unknown("may not list pods")}, forbidden=forbidden) == ["wait", "refuse in a"]
+
+
 def test_an_object_waits_while_its_creation_is_blocked() -> None:
     assert decided(upper(), {}, blocked={"a": "secrets shop/key is not in a yet"}) == ["wait"]
 

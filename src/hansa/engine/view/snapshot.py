@@ -5,9 +5,10 @@ A snapshot also has the topics whose changes requeue the key. Registering these 
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import NamedTuple
 
-from hansa.engine.view import placeholders
+from hansa.engine.view import forbidden, placeholders
 from hansa.engine.view.clusters import BY_NAMESPACE, LinkedClusters
 from hansa.engine.view.in_sync import InSync
 from hansa.engine.view.pending_limit import PendingLimit
@@ -41,6 +42,7 @@ class _Blocked(NamedTuple):
     reasons: Mapping[str, str]
     topics: tuple[Topic, ...] = ()
     pending: frozenset[str] = frozenset()
+    forbidden: Mapping[str, str] = MappingProxyType({})  # where it is a missing right, as a message
 
 
 _NOT_BLOCKED = _Blocked({})
@@ -100,6 +102,7 @@ class Snapshots:
             leftovers=leftovers,
             intents=intents,
             blocked=blocked.reasons,
+            forbidden={**self._forbidden(key, rule, placed), **blocked.forbidden},
             missing="" if missing is None else placeholders.message(missing),
             patience=0.0 if upper is None or missing is None else placeholders.patience(upper, self.clock),
             in_use=self._in_use(key, lowers) if upper is None else frozenset(),
@@ -157,6 +160,7 @@ class Snapshots:
     def _blocked(self, key: Key, clusters: Iterable[str]) -> _Blocked:
         """Why copies can't be created: the pending limit, or objects that must exist before."""
         reasons: dict[str, str] = {}
+        missing_rights: dict[str, str] = {}
         topics: list[Topic] = []
         pending = frozenset(cluster for cluster in clusters if not self.pending.admits(key, cluster))
         for cluster in clusters:
@@ -164,13 +168,27 @@ class Snapshots:
                 reasons[cluster] = f"the limit of pending objects of {self.clusters.name} in {cluster} is reached"
                 continue
             for needed in self._required(key):
-                if not self._is_ready(needed, cluster):
+                if self._is_ready(needed, cluster):
+                    continue
+                if self.clusters.lowers[cluster].is_forbidden(needed.resource):
+                    missing_rights[cluster] = forbidden.message(needed, cluster)
+                    topics.append(cluster)
+                else:
                     name = NamespacedName(needed.namespace, needed.name)
                     reasons[cluster] = f"waiting for {needed.resource.kind} {name} in {cluster}"
                     # An object that is not ours may be used too, such as a service account of the same name.
                     lower_name = self.clusters.mode.lower_name(needed, "", self.clusters.links[cluster])
                     topics += [needed, LowerName(cluster, needed.resource, lower_name)]
-        return _Blocked(reasons, tuple(topics), pending)
+        return _Blocked(reasons, tuple(topics), pending, missing_rights)
+
+    def _forbidden(self, key: Key, rule: Rule, clusters: Iterable[str]) -> dict[str, str]:
+        """The clusters that may not be asked about the object's own kind, for objects that run there.
+
+        Others would have an event each for one missing right. The objects that need them have one, and so has the log.
+        """
+        lowers = self.clusters.lowers if rule.lifecycle.runs_once else {}
+        known = [name for name in clusters if name in lowers]
+        return {name: forbidden.message(key, name) for name in known if lowers[name].is_forbidden(key.resource)}
 
     def _required(self, key: Key) -> Iterator[Key]:
         """What must exist before an object: its namespace, if namespaces are synced, and its references."""
