@@ -142,6 +142,8 @@ class UpperViews:
             stack.callback(self._recorders.pop, view.name)
             stack.callback(self._mirrors.pop, upper_id)
             stack.callback(upper.listen(functools.partial(self._wakeups.notify, view.name)))
+            for end in view.watch_forced_deletions():
+                stack.callback(end)
             for resource, store in upper.stores.items():
                 changed = functools.partial(self._upper_changed, view)
                 stack.callback(store.listen(changed, functools.partial(_ref, resource)))

@@ -78,6 +78,11 @@ class _Case:
             return False
         return self.lifecycle.finalizer not in self.upper.metadata.finalizers
 
+    def grace_of(self, lower: Object, upper: Object | None) -> int | None:
+        """The deletion grace period of a lower object; `upper` is None if it is of a former life."""
+        origin = None if upper is not None else stamp.of(lower)
+        return self.lifecycle.grace(upper, is_forced=origin is not None and origin.uid in self.pair.forced)
+
     def is_over(self, lower: Object) -> bool:
         """The upper object was finished by another client: its lower one must stop, and can't change its status."""
         return self.is_finished and not self.lifecycle.is_finished(lower)
@@ -98,7 +103,7 @@ def _lowers(case: _Case) -> Iterator[Action]:
     """What to do in the lower clusters."""
     for leftover_cluster, leftovers in case.pair.leftovers.items():
         for leftover in leftovers:
-            yield from _delete(leftover, leftover_cluster, Reason.FORMER, case.lifecycle.grace(None))
+            yield from _delete(leftover, leftover_cluster, Reason.FORMER, case.grace_of(leftover, None))
     for cluster, owner in case.owners.items():
         lower, grade = case.pair.lowers.get(cluster), case.wanted.get(cluster)
         match owner, lower:
@@ -109,7 +114,7 @@ def _lowers(case: _Case) -> Iterator[Action]:
             case _Ownership.FOREIGN, Object() if grade is not None and not case.lifecycle.may_share(lower.name):
                 yield Conflict(cluster, lower, plan.conflict_message(case.rule.resource, lower.key, cluster))
             case _Ownership.FORMER, Object():
-                yield from _delete(lower, cluster, Reason.FORMER, case.lifecycle.grace(None))
+                yield from _delete(lower, cluster, Reason.FORMER, case.grace_of(lower, None))
             case _Ownership.OURS, Object():
                 yield from _present(case, lower, cluster, grade)
 
@@ -161,9 +166,9 @@ def _present(case: _Case, lower: Object, cluster: str, grade: Grade | None) -> I
     elif upper is not None and upper.is_deleting and lifecycle.deleted_last:
         yield Wait(f"it stays in {cluster} until the upper object is gone")
     elif upper is None or upper.is_deleting or (grade is None and not _stays(case, cluster)):
-        yield from _delete(lower, cluster, Reason.NOT_PLACED, lifecycle.grace(upper))
+        yield from _delete(lower, cluster, Reason.NOT_PLACED, case.grace_of(lower, upper))
     elif case.is_over(lower):
-        yield from _delete(lower, cluster, Reason.FINISHED, lifecycle.grace(upper))
+        yield from _delete(lower, cluster, Reason.FINISHED, case.grace_of(lower, upper))
     elif not lower.is_deleting and cluster not in case.pair.in_sync:
         yield from _update(case, upper, lower, cluster)
     if seconds := case.pair.retained.get(cluster):

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
 from hansa.kube.objects import Object
-from hansa.model import keys
+from hansa.model import keys, placement
 
 
 def _never(_obj: Object) -> bool:
@@ -18,8 +18,14 @@ def _no_status(_upper: Object) -> Mapping[str, Any]:
     return {}
 
 
-def _server_default(_upper: Object | None) -> int | None:
+def _server_default(_upper: Object | None, *, is_forced: bool) -> int | None:  # noqa: ARG001 - the type's name
     return None
+
+
+class Grace(Protocol):
+    """Gives a deletion grace period."""
+
+    def __call__(self, upper: Object | None, /, *, is_forced: bool) -> int | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +54,9 @@ class Lifecycle:
     has_run: Callable[[Object], bool] = _never
     # A last patch of the status of an upper object that is being deleted, when no lower object is left.
     final_status: Callable[[Object], Mapping[str, Any]] = _no_status
-    # The deletion grace period of a lower object, by its upper one (None: that is gone); None is the server's default.
-    grace: Callable[[Object | None], int | None] = _server_default
+    # The deletion grace period of a lower object, by its upper one (None: that is gone, by force if `is_forced`); None
+    # is the lower object's own.
+    grace: Grace = _server_default
 
     def may_share(self, name: str) -> bool:
         """Whether an object of this name that is not ours serves as well."""
@@ -82,9 +89,16 @@ def final_pod_status(pod: Object) -> Mapping[str, Any]:
     return {"status": {"phase": "Failed", "reason": "Deleted", "message": "The pod was deleted and has ended."}}
 
 
-def pod_grace(upper: Object | None) -> int | None:
-    """The grace period of the upper pod. One that is gone before we completed its deletion was force-deleted."""
-    return 0 if upper is None else upper.metadata.deletion_grace_period_seconds
+def pod_grace(upper: Object | None, *, is_forced: bool) -> int | None:
+    """The grace period of the upper pod, none if it is gone by force, else that of the lower pod itself.
+
+    The API server deletes a pod that is not bound with no grace period: nobody asked for that, and its lower pod may
+    run already.
+    """
+    if upper is None:
+        return 0 if is_forced else None
+    given = upper.metadata.deletion_grace_period_seconds
+    return None if given == 0 and not placement.node_of(upper) else given
 
 
 COPY = Lifecycle()

@@ -98,6 +98,8 @@ class Pair:
     in_sync: frozenset[str] = frozenset()
     # Further copies, of former upper objects of this name, where the lower name depends on the uid.
     leftovers: Mapping[str, tuple[Object, ...]] = field(default_factory=dict)
+    # Uids of upper objects of this name that are gone and were deleted by force: their copies get no grace period.
+    forced: frozenset[str] = frozenset()
 
 
 def content(obj: Object) -> int:

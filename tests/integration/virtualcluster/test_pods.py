@@ -7,12 +7,21 @@ import json
 import pytest
 
 from eventually import eventually
-from hansa.kube import resources
+from hansa.kube import errors, resources
+from hansa.kube.objects import Object
+from hansa.kube.resource import Resource
 from league import fresh_name
 from tenant_league import Tenants, pod
 
 TOKEN_VOLUME = "kube-api-access"
 UPPER_UID = "hansa.dev/upper-uid"
+POLICIES, POLICY_BINDINGS = (
+    Resource("admissionregistration.k8s.io", "v1", plural, kind=kind, namespaced=False)
+    for plural, kind in (
+        ("validatingadmissionpolicies", "ValidatingAdmissionPolicy"),
+        ("validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding"),
+    )
+)
 
 
 async def test_a_pod_runs_in_the_super_cluster_and_its_node_status_and_events_are_synced_up(tenants, blue, namespace):
@@ -289,3 +298,62 @@ async def test_affinity_sees_only_the_pods_of_the_tenant(tenants, blue, green, n
 def is_unschedulable(found):
     """The scheduler of the super cluster found no node for the pod."""
     return any(one.get("reason") == "Unschedulable" for one in found["status"].get("conditions", ()))
+
+
+NO_NODES = "no-nodes"
+
+
+async def refuse_nodes(tenant):
+    """Nodes can't be created in this tenant: its pods stay unbound while their copies run."""
+    rules = [{"apiGroups": [""], "apiVersions": ["v1"], "resources": ["nodes"], "operations": ["CREATE"]}]
+    spec = {"matchConstraints": {"resourceRules": rules}, "validations": [{"expression": "false"}]}
+    await tenant.make(POLICIES, NO_NODES, spec=spec)
+    await tenant.make(POLICY_BINDINGS, NO_NODES, spec={"policyName": NO_NODES, "validationActions": ["Deny"]})
+    node = Object.of({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "tried"}})
+
+    async def is_refused():
+        try:
+            await tenant.client.create(resources.NODES, node)
+        except errors.ApiError:
+            return True
+        await tenant.client.delete(resources.NODES, "tried")
+        return False
+
+    await eventually(is_refused, within=60)
+
+
+async def test_the_next_pod_of_a_name_begins_when_the_one_before_has_ended_although_it_was_never_bound(
+    tenants, clusters, tmp_path
+):
+    lone = Tenants(tenants.super, tmp_path)
+    tenant = await lone.add(fresh_name("vc"), clusters["spare"])
+    below = tenant.below()
+    await refuse_nodes(tenant)
+    template = {"metadata": {"labels": {"app": "w"}}, "spec": pod(terminationGracePeriodSeconds=77)["spec"]}
+    spec = {"serviceName": "w", "replicas": 1, "selector": {"matchLabels": {"app": "w"}}, "template": template}
+    await tenant.make(resources.STATEFUL_SETS, "w", "default", spec=spec)
+    old = await tenants.super.there(resources.PODS, "w-0", below, when=lambda one: one["spec"].get("nodeName"))
+    # Its containers take their time to end.
+    held = {"metadata": {"finalizers": ["hansa.dev/ending"]}}
+    await tenants.super.client.patch(resources.PODS, "w-0", held, namespace=below)
+    above = await tenant.there(resources.PODS, "w-0", "default")
+    assert "nodeName" not in above["spec"]
+    async with tenants.super.watched(resources.PODS, below) as versions:
+        await tenant.client.delete(resources.PODS, "w-0", namespace="default")
+        [first, *_] = await eventually(lambda: leaving(versions), within=60)
+        assert first.metadata.deletion_grace_period_seconds == 77, "its own"
+        new = await tenant.there(resources.PODS, "w-0", "default", when=lambda one: uid(one) != uid(above))
+        still = await tenants.super.there(resources.PODS, "w-0", below)
+        assert uid(still) == uid(old)
+        await tenants.super.client.patch(resources.PODS, "w-0", {"metadata": {"finalizers": None}}, namespace=below)
+        copy = await tenants.super.there(resources.PODS, "w-0", below, when=lambda one: uid(one) != uid(old))
+    assert copy["metadata"]["annotations"][UPPER_UID] == uid(new)
+    for resource in (POLICY_BINDINGS, POLICIES):
+        await tenant.client.delete(resource, NO_NODES)
+    await tenant.client.delete(resources.STATEFUL_SETS, "w", namespace="default")
+    await tenants.super.kubectl("delete", "vc", next(iter(lone.tenants)))
+    await tenants.super.gone(resources.NAMESPACES, below)
+
+
+def uid(manifest):
+    return manifest["metadata"]["uid"]

@@ -123,9 +123,15 @@ def _line(action: plan.Action) -> str:
             {"a": lower(**LEAVING, deletionGracePeriodSeconds=9)},
             [],
         ),
-        # Taken away above by force, in this life or a former one.
-        (None, {"a": lower()}, ["delete l1 in a, grace 0"]),
-        (upper(), {"a": lower("u0")}, ["delete l1 in a, grace 0"]),
+        # Gone above, in this life or a former one: it was not bound yet, or nobody saw how it was deleted.
+        (None, {"a": lower()}, ["delete l1 in a, grace None"]),
+        (upper(), {"a": lower("u0")}, ["delete l1 in a, grace None"]),
+        # Not bound yet, and held by a finalizer: its API server gives it no grace period.
+        (
+            upper(**LEAVING, deletionGracePeriodSeconds=0),
+            {"a": lower()},
+            ["delete l1 in a, grace None", "patch u1/status in up"],
+        ),
         (upper(), {"a": lower("u0", **LEAVING, deletionGracePeriodSeconds=0, finalizers=["x/y"])}, []),
         # Lost, or deleted, below.
         (synced(), {"a": None}, ["delete u1 in up, grace 0"]),
@@ -187,11 +193,23 @@ def test_candidates_are_deleted_when_a_choice_is_made() -> None:
     ]
 
 
+def test_the_copy_of_a_pod_that_was_deleted_by_force_gets_no_grace_period() -> None:
+    assert decided(None, {"a": lower()}, forced=frozenset({"u1"})) == ["delete l1 in a, grace 0"]
+    assert decided(upper(), {"a": lower("u0")}, forced=frozenset({"u0"})) == ["delete l1 in a, grace 0"]
+    there = {"a": lower(**LEAVING, deletionGracePeriodSeconds=30)}
+    assert decided(None, there, forced=frozenset({"u1"})) == ["delete l1 in a, grace 0"]
+    assert decided(None, there) == []
+    bound = lower().to_dict() | {"spec": {"v": "1", "nodeName": "n1"}}
+    leaving = {**LEAVING, "deletionGracePeriodSeconds": 0}
+    above = Object.of(bound | {"metadata": upper(**leaving).to_dict()["metadata"]})
+    assert decided(above, {"a": lower()})[0] == "delete l1 in a, grace 0"
+
+
 def test_a_copy_is_created_when_the_one_elsewhere_is_gone_or_was_of_a_former_object() -> None:
     assert decided(upper(), {"b": lower()}) == ["wait", "delete l1 in b, grace None"]
     assert decided(upper(), {"b": lower(**LEAVING)}) == ["wait"]
     assert decided(upper(), {"b": Unknown("no answer", lower())}) == ["wait", "wait"]
-    assert decided(upper(), {"b": lower("u0")}) == ["wait", "delete l1 in b, grace 0"]
+    assert decided(upper(), {"b": lower("u0")}) == ["wait", "delete l1 in b, grace None"]
     assert decided(upper(), {"b": Unknown("no answer", lower("u0"))}) == ["create in a"]
     assert decided(upper(), {"b": Unknown("no answer")}) == ["create in a"]
 
@@ -201,7 +219,7 @@ def test_a_copy_is_created_when_the_one_elsewhere_is_gone_or_was_of_a_former_obj
     [
         ({"b": lower()}, ["wait", "delete l1 in b, grace None"]),
         ({"b": lower(**LEAVING)}, ["wait"]),
-        ({"b": lower("u0")}, ["wait", "delete l1 in b, grace 0"]),
+        ({"b": lower("u0")}, ["wait", "delete l1 in b, grace None"]),
         ({"b": Unknown("no answer")}, ["wait", "wait"]),
         ({"b": None}, ["create in a", "patch u1 in up"]),
         ({"b": foreign()}, ["create in a", "patch u1 in up"]),
@@ -361,6 +379,6 @@ def test_a_copy_of_another_route_between_the_same_clusters_is_left_alone_while_i
     assert seen(synced(spec="2"), {}) == []
     assert seen(synced(**LEAVING, deletionGracePeriodSeconds=9), {}) == []
     assert seen(upper(spec="2"), HERE, SETTINGS) == [], "it serves as well, and is the other's to change"
-    assert seen(None, {}) == ["delete l1 in a, grace 0"], "an orphan is everybody's"
+    assert seen(None, {}) == ["delete l1 in a, grace None"], "an orphan is everybody's"
     ours["a"] = replace(LINKS["a"], nodes=frozenset({"vn1", "vn2"}))
     assert seen(synced(spec="2"), HERE) == ["patch l1 in a"]

@@ -3,6 +3,7 @@
 A snapshot also has the topics whose changes requeue the key. Registering these is left to `upper_view`.
 """
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -10,6 +11,7 @@ from typing import NamedTuple
 
 from hansa.engine.view import forbidden, placeholders
 from hansa.engine.view.clusters import BY_NAMESPACE, LinkedClusters
+from hansa.engine.view.forced_deletions import ForcedDeletions
 from hansa.engine.view.in_sync import InSync
 from hansa.engine.view.pending_limit import PendingLimit
 from hansa.engine.view.placements import Placements
@@ -57,6 +59,7 @@ class Snapshots:
     in_sync: InSync
     pending: PendingLimit
     retention: Retention
+    forced: ForcedDeletions
     in_flight: set[tuple[Key, str]]  # keys and clusters with a write that has no answer yet
     clock: clock.Clock
 
@@ -108,9 +111,16 @@ class Snapshots:
             in_use=self._in_use(key, lowers) if upper is None else frozenset(),
             retained=self.retention.left(key, lowers, placed, seconds=seconds) if seconds else {},
             in_sync=in_sync,
+            forced=frozenset(self._forced(lowers, leftovers)),
         )
         topics.extend(blocked.topics if missing is None else (missing,))
         return Snapshot(found, tuple(topics), blocked.pending)
+
+    def _forced(self, lowers: Mapping[str, pair.Side], leftovers: Mapping[str, tuple[Object, ...]]) -> Iterator[str]:
+        for lower in (*lowers.values(), *itertools.chain.from_iterable(leftovers.values())):
+            uid = lower.annotations.get(keys.UPPER_UID, "") if isinstance(lower, Object) else ""
+            if uid in self.forced:
+                yield uid
 
     def _side(self, key: Key, cluster: str, lower: Object | None) -> pair.Side:
         if reason := self.clusters.lowers[cluster].unknown_reason_of(key.resource):

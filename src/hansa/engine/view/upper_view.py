@@ -4,14 +4,17 @@ The syncer has one for each upper cluster. Nothing here writes to a cluster or a
 """
 
 import contextlib
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator
 
 from hansa.engine import wakeups
 from hansa.engine.caches import ClusterCaches
 from hansa.engine.registry import Route
-from hansa.engine.view import in_sync, pending_limit, placements, retention
+from hansa.engine.view import forced_deletions, in_sync, pending_limit, placements, retention
 from hansa.engine.view.clusters import LinkedClusters
 from hansa.engine.view.snapshot import Snapshot, Snapshots
+from hansa.engine.view.topics import ObjectRef
+from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
 from hansa.model import plan
 from hansa.model.mode import Mode
@@ -32,8 +35,16 @@ class UpperView:
         self._in_sync = in_sync.InSync(mode)
         self._pending = pending_limit.PendingLimit(upper_id)
         self._retention = retention.Retention(clock)
+        self._forced = forced_deletions.ForcedDeletions()
         self._snapshots = Snapshots(
-            self.clusters, self.placements, self._in_sync, self._pending, self._retention, self.in_flight, clock
+            self.clusters,
+            self.placements,
+            self._in_sync,
+            self._pending,
+            self._retention,
+            self._forced,
+            self.in_flight,
+            clock,
         )
 
     @property
@@ -55,6 +66,16 @@ class UpperView:
         self._in_sync.forget(lower)
         self._pending.remove(lower)
         self.placements.links_changed()
+
+    def watch_forced_deletions(self) -> Iterator[Callable[[], None]]:
+        """Note force-deleted upper objects of kinds that run once; yields functions that end it."""
+        for resource, cache in self.clusters.upper.stores.items():
+            if self.mode.rules[resource].lifecycle.runs_once:
+                yield self._forced.watch(cache, functools.partial(self._has_copy, resource))
+
+    def _has_copy(self, resource: Resource, upper: Object) -> bool:
+        key = self.clusters.key(ObjectRef(resource, upper.key))
+        return any(any(self.clusters.below(key, name, upper.uid)) for name in self.clusters.lowers)
 
     def all_keys(self) -> Iterator[Key]:
         """The keys of everything that is synced or has a copy, each once."""

@@ -11,7 +11,7 @@ from hansa.engine.view import pending_limit
 from hansa.engine.view.topics import LowerName, ObjectRef
 from hansa.kube import watching
 from hansa.kube.objects import NamespacedName
-from hansa.model import lookups, placement, plan
+from hansa.model import lifecycle, lookups, placement, plan
 from hansa.model.lifecycle import NAMESPACE, Lifecycle
 from hansa.model.lookups import Reads
 from hansa.model.mode import Mode, Rule
@@ -396,3 +396,31 @@ def test_a_retained_copy_is_deleted_when_it_was_not_needed_for_the_retention_tim
         assert await passes(0) == (plan.Wait("it is retained in low", seconds=120),), "it begins anew"
 
     simulation.run(main)
+
+
+def gone(world, mode_is_watched=True):
+    """Deletes the upper pod, whose copy stays: the grace period of the copy's deletion."""
+    ends = list(world.view.watch_forced_deletions()) if mode_is_watched else ()
+    store = world.upper.stores[PODS]
+    store.apply(watching.Deleted(store.get(POD_PLACE)))
+    _, [action] = world.decide(POD)
+    for end in ends:
+        end()
+    return action.grace
+
+
+POD_PLACE = NamespacedName("default", "p")
+EVERYWHERE = Mode(name="everywhere", rules={PODS: Rule(PODS, lifecycle=lifecycle.POD, placement=placement.everywhere)})
+
+
+@pytest.mark.parametrize(
+    ("node", "is_watched", "grace"), [("vn", True, 0), ("", True, None), ("vn", False, None), ("", False, None)]
+)
+def test_only_a_bound_pod_that_was_seen_to_vanish_was_deleted_by_force(node, is_watched, grace):
+    outer = simulation.World()
+    world = World(outer, EVERYWHERE)
+    spec = lab.pod("p", node).spec if node else {k: v for k, v in lab.pod("p", "").spec.items() if k != "nodeName"}
+    world.put(world.upper, PODS, lab.pod("p", node).with_fields(spec=spec))
+    _, [made] = world.decide(POD)
+    world.put(world.lower, PODS, made.obj)
+    assert gone(world, is_watched) == grace
