@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Collection
 
-from hansa.kube import resources, watching
+from hansa.kube import errors, resources, watching
 from hansa.kube.client import Client
 from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
@@ -15,6 +15,9 @@ from hansa.kube.watching import Added, Deleted, Modified
 from hansa.runtime.errors import HansaError
 
 SERVICE_ACCOUNT_SECONDS = 60.0
+
+
+NO_SERVICE_ACCOUNT = "waiting for ServiceAccount default/default: not found"
 
 
 class NotReady(HansaError):
@@ -26,6 +29,14 @@ async def pods_can_be_created(client: Client) -> None:
     await wait_for_all(
         client, resources.SERVICE_ACCOUNTS, names={"default"}, namespace="default", deadline=SERVICE_ACCOUNT_SECONDS
     )
+
+
+async def can_create_pods(client: Client, namespace: str = "default") -> bool:
+    """Whether the service account `default` of a namespace exists now."""
+    with contextlib.suppress(errors.NotFound):
+        await client.get(resources.SERVICE_ACCOUNTS, "default", namespace=namespace)
+        return True
+    return False
 
 
 async def wait_for_all(

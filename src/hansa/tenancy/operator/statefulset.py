@@ -7,16 +7,17 @@ Components are applied one after the other, each when the one before it is ready
 import contextlib
 import ipaddress
 
-from hansa.kube import resources, watching
+from hansa.kube import readiness, resources, watching
 from hansa.kube.client import Client
 from hansa.kube.objects import NamespacedName, Object
 from hansa.model import keys
 from hansa.tenancy.api import BadVirtualCluster, VirtualCluster
-from hansa.tenancy.operator import statefulset_objects
+from hansa.tenancy.operator import statefulset_objects, tenant_client
 from hansa.tenancy.operator.pki import Pki
 from hansa.tenancy.operator.provisioning import DesiredControlPlane, Endpoint, Progress, Ready, Removed, Requeue
 
 FIELD_MANAGER = "virtualcluster/provisioner/native"
+FIRST_OBJECTS_SECONDS = 1.0  # between two checks whether the controllers created what pods need
 RECHECK_SECONDS = 60.0  # a change of a StatefulSet requeues sooner
 
 
@@ -60,6 +61,8 @@ class StatefulSets:
                 before = f" (ready: {', '.join(ready)})" if ready else ""
                 return Progress(f"{component.name} is not ready: {pending}{before}", after=RECHECK_SECONDS)
             ready.append(component.name)
+        if not desired.vc.is_running and await tenant_client.refuses_pods(pki):
+            return Progress(readiness.NO_SERVICE_ACCOUNT, after=FIRST_OBJECTS_SECONDS)
         return Ready()
 
     async def remove(self, vc: VirtualCluster) -> Removed:

@@ -18,8 +18,6 @@ from functools import partial
 from pathlib import Path
 
 from hansa.kube import readiness
-from hansa.kube.client import Client
-from hansa.kube.credentials import Credentials, kubeconfig
 from hansa.kube.objects import NamespacedName
 from hansa.model import keys
 from hansa.programs import binaries, components, files, ports, probe, process, relay, starting
@@ -27,7 +25,8 @@ from hansa.programs.process import Identity, Process
 from hansa.runtime import backoff
 from hansa.runtime.errors import HansaError
 from hansa.tenancy.api import BadVirtualCluster, VirtualCluster
-from hansa.tenancy.operator.pki import ADMIN, Pki
+from hansa.tenancy.operator import tenant_client
+from hansa.tenancy.operator.pki import Pki
 from hansa.tenancy.operator.process import flags
 from hansa.tenancy.operator.process import folder as folders
 from hansa.tenancy.operator.process.commands import Commands
@@ -156,10 +155,7 @@ class ProcessProvisioner:
             raise
         controllers = await self._start(tenant, components.CONTROLLERS, commands, running)
         if not commands.desired.vc.is_running or running.get((tenant.id, components.CONTROLLERS)) != controllers:
-            credentials = Credentials(
-                lambda: kubeconfig.parse(pki.kubeconfigs[ADMIN], origin="the tenant's kubeconfig")
-            )
-            async with Client(credentials, user_agent="hansa-vc-manager") as client:
+            async with tenant_client.connect(pki) as client:
                 waiting = readiness.pods_can_be_created(client)
                 await starting.while_running(controllers, waiting, log=tenant.log(components.CONTROLLERS))
         return [apiserver, controllers]
