@@ -101,3 +101,47 @@ FENCE_SEEN = "hansa.dev/fence-seen"  # of a fence: the last renewal that the age
 REACHES = "hansa.dev/reaches"  # label of a report: the super cluster that the reporter can reach
 AGENT = "hansa.dev/agent"  # of a super cluster's Cluster, "true": an agent there deletes its pods when it is cut off
 LEAVING = "hansa.dev/leaving"  # annotation of a super cluster's Cluster, "true": its slices move to other clusters
+
+# Keys of Admiralty's multicluster-scheduler.
+FEDERATION = "multicluster.admiralty.io"  # the domain; labels of delegates have it as prefix
+ENABLED = "multicluster-scheduler"  # label of a namespace, "enabled": the webhook mutates its pods
+
+# Annotations of pods, set by users.
+ELECT = "multicluster.admiralty.io/elect"  # the pod runs in a target; its value is ignored
+NO_RESERVATION = "multicluster.admiralty.io/no-reservation"  # the delegate keeps its scheduler
+# The constraints of the proxy pod, as the YAML of a part of a PodSpec.
+PROXY_CONSTRAINTS = "multicluster.admiralty.io/proxy-pod-scheduling-constraints"
+# The pod's own constraints apply to the proxy pod, not to the delegate.
+USE_CONSTRAINTS = "multicluster.admiralty.io/use-constraints-from-spec-for-proxy-pod-scheduling"
+NO_PREFIX = "multicluster.admiralty.io/no-prefix-label-regexp"  # labels "key=value" that match keep their key
+
+# Of proxy pods, and of objects that are copied to targets.
+SOURCE_POD = "multicluster.admiralty.io/sourcepod-manifest"  # annotation: the pod as its user created it, as YAML
+HAS_FINALIZER = "multicluster.admiralty.io/has-finalizer"  # label, "true"
+POD_FINALIZER = "multicluster.admiralty.io/multiclusterForegroundDeletion"
+CANDIDATE = "hansa.dev/candidate"  # annotation of a proxy pod: the virtual node of the target that gets its delegate
+PROXY_SCHEDULER = "admiralty-proxy"  # schedulerName of proxy pods
+
+# Of delegates and other copies in targets.
+PARENT_UID = "multicluster.admiralty.io/parent-uid"  # label: the uid in the source
+PARENT_CLUSTER = "multicluster.admiralty.io/parent-cluster-name"  # label: the configured name of the source
+PARENT_NAMESPACE = "multicluster.admiralty.io/parent-namespace"  # annotation
+PARENT_NAME = "multicluster.admiralty.io/parent-name"  # annotation
+IS_DELEGATE = "multicluster.admiralty.io/is-delegate"  # annotation of copied services and ingresses
+
+# Of services and ingresses.
+GLOBAL_SERVICE = "multicluster.admiralty.io/global"  # annotation, "true" if it is copied to the targets
+ORIGINAL_SELECTOR = "multicluster.admiralty.io/original-selector"  # annotation: "key=value,…" before the reroute
+CILIUM_GLOBAL_FORMER = "io.cilium/global-service"  # annotation, "true"; the key until Cilium 1.12
+CILIUM_GLOBAL = "service.cilium.io/global"  # annotation, "true"
+
+# Of targets and their virtual nodes.
+TARGET_FINALIZER = "multicluster.admiralty.io/target"  # of a Target: its virtual node and delegates are deleted first
+TARGET_NAMESPACE = "multicluster.admiralty.io/target-namespace"  # label of a virtual node: that of its Target
+TARGET_NAME = "multicluster.admiralty.io/target-name"  # label of a virtual node: its Target
+CLUSTER_TARGET_NAME = "multicluster.admiralty.io/cluster-target-name"  # label of a virtual node: its ClusterTarget
+
+# Of what the source controller makes.
+SOURCE_FINALIZER = "multicluster.admiralty.io/source"  # of a Source: its bindings are deleted first
+SOURCE = "hansa.dev/source"  # annotation of a service account, binding or token: the Source that it is made for
+TOKEN_ACCOUNT = "kubernetes.io/service-account.name"  # noqa: S105 - annotation of a token: its service account
