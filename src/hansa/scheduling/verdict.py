@@ -20,7 +20,10 @@ class Fit:
 
 @dataclass(frozen=True, slots=True)
 class Insufficient:
-    """No node has this much of a resource free. `node` has most of it, `largest`; it is empty if none has any."""
+    """No node has this much of a resource free. `node` has most of it, `largest`.
+
+    It is empty if none has any, or if the names of nodes are not known.
+    """
 
     resource: str
     requested: int
@@ -31,7 +34,7 @@ class Insufficient:
         if self.resource == requests.PODS:
             return "Too many pods"
         requested = number(self.resource, self.requested)
-        free = f"{number(self.resource, max(0, self.largest))} on node {self.node}" if self.node else "0"
+        free = number(self.resource, max(0, self.largest)) + (f" on node {self.node}" if self.node else "")
         return f"Insufficient {self.resource} (requested {requested}, most free {free})"
 
 
