@@ -62,9 +62,9 @@ class Program:
         """The informers of a cluster."""
         return Informers(cluster, client, supervisor=self.manager.supervisor, **self.common())
 
-    def cluster(self, name: str, client: Client) -> Cluster:
-        """A cluster with its informers and health."""
-        return Cluster(name, client, supervisor=self.manager.supervisor, **self.common())
+    def cluster(self, name: str, client: Client, *, namespaces: frozenset[str] | None = None) -> Cluster:
+        """A cluster with its informers and health; `namespaces` are those that its credentials may read, None: all."""
+        return Cluster(name, client, supervisor=self.manager.supervisor, namespaces=namespaces, **self.common())
 
     def syncer(self, mode: Mode, registry: Routes, *, watch_all: Iterable[Resource] = (resources.PODS,)) -> Syncer:
         """A syncer for one mode."""

@@ -55,6 +55,7 @@ class ClusterRegistry:
     def __init__(self) -> None:
         self._clusters: dict[str, Cluster] = {}
         self._routes: dict[str, dict[str, Route]] = {}  # by upper and lower cluster
+        self._followed: set[str] = set()
         self._listeners: listeners.Listeners[Callable[[], None]] = listeners.Listeners()
 
     @property
@@ -72,6 +73,7 @@ class ClusterRegistry:
     async def leave(self, name: str) -> None:
         """Remove a cluster and its routes. Objects in it stay."""
         self._routes.pop(name, None)
+        self._followed.discard(name)
         for upper in tuple(self._routes):
             self._drop(upper, name)
         cluster = self._clusters.pop(name, None)
@@ -87,14 +89,19 @@ class ClusterRegistry:
         self._routes.setdefault(route.upper, {})[route.lower] = route
         self._notify()
 
+    def follow(self, upper: str) -> None:
+        """Follow an upper cluster also without a route: its objects may have finalizers that have to be removed."""
+        self._followed.add(upper)
+        self._notify()
+
     def unlink(self, upper: str, lower: str) -> None:
         """Remove a route. Copies in the lower cluster stay."""
         if self._drop(upper, lower):
             self._notify()
 
     def uppers(self) -> list[str]:
-        """The clusters that are the upper end of a route."""
-        return list(self._routes)
+        """The clusters that are the upper end of a route, and those that are followed without one."""
+        return list(dict.fromkeys((*self._routes, *sorted(self._followed))))
 
     def routes(self, upper: str) -> list[Route]:
         """The routes from one upper cluster."""

@@ -17,7 +17,9 @@ ALWAYS_REPORTED = ("cpu", "memory", "pods")  # also when the amount is zero
 _BINARY = frozenset({"memory", "ephemeral-storage", "storage"})
 
 
-class _Condition(msgspec.Struct, frozen=True, gc=False):
+class NodeCondition(msgspec.Struct, frozen=True, gc=False):
+    """A condition of a node."""
+
     type: str = ""
     status: str = ""
 
@@ -26,7 +28,7 @@ class NodeStatus(msgspec.Struct, frozen=True, gc=False):
     """The fields of a node's status that are read."""
 
     allocatable: Mapping[str, str] | None = None
-    conditions: tuple[_Condition, ...] | None = None
+    conditions: tuple[NodeCondition, ...] | None = None
 
 
 class NodeSpec(msgspec.Struct, frozen=True, gc=False):

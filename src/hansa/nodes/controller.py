@@ -5,6 +5,7 @@ When the process ends, its nodes are kept: their pods continue to run, and a res
 
 import logging
 import random as randomness
+from collections.abc import Callable
 
 from hansa.control import controller, informer, queue, store
 from hansa.kube import errors as api_errors
@@ -12,7 +13,7 @@ from hansa.kube import resources
 from hansa.kube.client import Client
 from hansa.nodes import manifest, virtual_node
 from hansa.nodes.heartbeat import Heartbeat, Timing
-from hansa.nodes.lower_monitor import Lower, LowerMonitor
+from hansa.nodes.lower_monitor import Lower, LowerMonitor, Monitor
 from hansa.nodes.settings import NodeSettings
 from hansa.nodes.virtual_node import NotOurs, VirtualNode
 from hansa.runtime import backoff, clock, errors, metrics
@@ -53,20 +54,23 @@ class VirtualNodes:
         )
 
     def add(self, settings: NodeSettings, lower: Lower) -> None:
-        """Start to serve a virtual node."""
-        name = settings.name
+        """Start to serve the virtual node of a lower cluster whose nodes and pods are watched."""
+
+        def watch(changed: Callable[[], None]) -> Monitor:
+            patience = self._timing.first_sync
+            return LowerMonitor(
+                settings, lower, upper_id=self._upper_id, changed=changed, clock=self._clock, patience=patience
+            )
+
+        self.add_monitored(settings.name, watch)
+
+    def add_monitored(self, name: str, watch: Callable[[Callable[[], None]], Monitor]) -> None:
+        """Start to serve a virtual node. `watch` makes its monitor, which calls its argument when its state changes."""
         if name in self._nodes:
             raise errors.HansaError(f"duplicate virtual node {name}: use another name for one of them")
         heartbeat = Heartbeat(self._timing, self._random)
-        monitor = LowerMonitor(
-            settings,
-            lower,
-            upper_id=self._upper_id,
-            # Debounced: one timer for all changes until the next status may be written.
-            changed=lambda: self._queue.add_after(name, heartbeat.until_status_allowed(self._clock.now())),
-            clock=self._clock,
-            patience=self._timing.first_sync,
-        )
+        # Debounced: one timer for all changes until the next status may be written.
+        monitor = watch(lambda: self._queue.add_after(name, heartbeat.until_status_allowed(self._clock.now())))
         self._nodes[name] = VirtualNode(
             monitor, self._client, heartbeat=heartbeat, timing=self._timing, clock=self._clock, writes=self._writes
         )

@@ -35,6 +35,19 @@ class Lower(Protocol):
         """Call `notify` when version or error changes. Returns a function that ends this."""
 
 
+class Monitor(Protocol):
+    """What a virtual node reports: the state of the cluster that it represents, until it is closed."""
+
+    @property
+    def settings(self) -> NodeSettings: ...
+
+    def state(self) -> LowerState | None:
+        """The current state; None until it is complete, or should have been."""
+
+    def close(self) -> None:
+        """Stop watching."""
+
+
 class LowerMonitor:
     """The state of one lower cluster, updated by events; `changed` is called when it may have changed.
 

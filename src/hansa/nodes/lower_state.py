@@ -27,7 +27,7 @@ class NodeSummary:
 
     os: str = "linux"
     arch: str = "amd64"
-    topology: Mapping[str, str] = field(default_factory=dict)  # region and zone, if all nodes have the same
+    labels: Mapping[str, str] = field(default_factory=dict)  # that all nodes have in common, such as region and zone
     pressures: frozenset[str] = frozenset()  # those that all ready nodes have
     total: int = 0
     schedulable: int = 0
@@ -52,7 +52,7 @@ def summarize(node_infos: Iterable[capacity.NodeInfo]) -> NodeSummary:
     return NodeSummary(
         os=_most_common((info.labels.get(OS) for info in node_infos), "linux"),
         arch=_most_common((info.labels.get(ARCH) for info in node_infos), "amd64"),
-        topology={key: value for key, values in agreed if len(values) == 1 and (value := values.pop())},
+        labels={key: value for key, values in agreed if len(values) == 1 and (value := values.pop())},
         pressures=frozenset(p for p in PRESSURES if ready and all(p in info.true_conditions for info in ready)),
         total=len(node_infos),
         schedulable=sum(info.is_schedulable for info in node_infos),

@@ -76,7 +76,7 @@ def _metadata(state: LowerState) -> dict[str, dict[str, str]]:
         ARCH: nodes.arch,
         f"beta.{OS}": nodes.os,
         f"beta.{ARCH}": nodes.arch,
-        **nodes.topology,
+        **nodes.labels,
         **settings.labels,
         keys.VIRTUAL_NODE: "true",
     }

@@ -11,7 +11,7 @@ from hansa.kube.objects import Object
 from hansa.model import keys
 from hansa.nodes import lease, manifest
 from hansa.nodes.heartbeat import Heartbeat, Timing
-from hansa.nodes.lower_monitor import LowerMonitor
+from hansa.nodes.lower_monitor import Monitor
 from hansa.nodes.lower_state import LowerState
 from hansa.nodes.settings import NodeSettings
 from hansa.runtime import clock, errors, metrics
@@ -28,7 +28,7 @@ class VirtualNode:
 
     def __init__(
         self,
-        monitor: LowerMonitor,
+        monitor: Monitor,
         client: Client,
         *,
         heartbeat: Heartbeat,
