@@ -4,6 +4,7 @@ Built from the mutations when the webhook starts, and written to the upper clust
 """
 
 import base64
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -82,6 +83,12 @@ async def install(client: Client, wanted: Object) -> None:
         injected = {name: ca for name, ca in (existing[0].get("clientConfig") or {}).items() if name == "caBundle"}
         client_config = {**injected, **webhook["clientConfig"]}
         await client.patch(RESOURCE, wanted.name, {"webhooks": [{**webhook, "clientConfig": client_config}]})
+
+
+async def uninstall(client: Client, name: str) -> None:
+    """Delete a configuration, if it exists."""
+    with contextlib.suppress(errors.NotFound):
+        await client.delete(RESOURCE, name)
 
 
 def _address(address: Address) -> dict[str, Any]:

@@ -10,7 +10,18 @@ from datetime import datetime
 from pathlib import Path
 
 from hansa.admission.serving import CertificateFiles
+from hansa.admission.settings import WebhookSettings
 from hansa.kube import certificates
+
+
+@contextlib.contextmanager
+def certificate_files(settings: WebhookSettings, now: datetime) -> Iterator[tuple[CertificateFiles, bytes]]:
+    """The serving certificate, given or self-signed, and the CA that the API server must trust for it."""
+    if settings.certificate and settings.key:
+        yield CertificateFiles(settings.certificate, settings.key, settings.client_ca), settings.ca_bundle
+    else:
+        with files(settings.names(), now, client_ca=settings.client_ca) as made:
+            yield made
 
 
 @contextlib.contextmanager

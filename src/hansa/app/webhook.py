@@ -1,8 +1,5 @@
 """`hansa webhook`: wires the admission webhook of an upper cluster from its settings."""
 
-import contextlib
-from collections.abc import Iterator
-
 from hansa.admission import configuration, self_signed, serving
 from hansa.admission.settings import WebhookSettings
 from hansa.admission.webhook import Webhook
@@ -11,7 +8,6 @@ from hansa.control.manager import Component
 from hansa.kube.client import Client
 from hansa.kube.credentials.source import CredentialSource
 from hansa.modes import tensile_admission
-from hansa.runtime import clock
 
 
 async def run(settings: WebhookSettings) -> None:
@@ -21,7 +17,7 @@ async def run(settings: WebhookSettings) -> None:
     mutations = tensile_admission.mutations(settings.upper_label_keys)
     listening = serving.listen(settings.host, settings.port)
     port = listening.getsockname()[1]
-    with listening, _certificate_files(settings, program.clock) as (files, ca):
+    with listening, self_signed.certificate_files(settings, program.clock.wall()) as (files, ca):
         async with Client(access, user_agent=agent("webhook")) as client:
             wanted = configuration.of(
                 mutations, settings.address(port), ca=ca, failure_policy=settings.failure_policy, name=settings.name
@@ -37,15 +33,3 @@ async def run(settings: WebhookSettings) -> None:
             program.manager.serve(Component("webhook", parts.serve))
             program.manager.serve(Component("configuration", parts.install))
             await program.manager.run()
-
-
-@contextlib.contextmanager
-def _certificate_files(
-    settings: WebhookSettings, clock: clock.Clock
-) -> Iterator[tuple[serving.CertificateFiles, bytes]]:
-    """The serving certificate, and the CA that the API server must trust for it."""
-    if settings.certificate and settings.key:
-        yield serving.CertificateFiles(settings.certificate, settings.key, settings.client_ca), settings.ca_bundle
-    else:
-        with self_signed.files(settings.names(), clock.wall(), client_ca=settings.client_ca) as made:
-            yield made

@@ -13,7 +13,7 @@ from hansa.runtime.errors import HansaError
 
 # Each is a module that is imported only when its command is used, since all imports together take long.
 COMMANDS = (
-    *("demo", "join", "leave", "local", "super-agent", "vc-manager", "vc-scheduler", "vc-syncer"),
+    *("agent", "demo", "join", "leave", "local", "super-agent", "vc-manager", "vc-scheduler", "vc-syncer"),
     *("virtual-node", "webhook"),
 )
 INTERRUPTED = 128 + signal.SIGINT

@@ -72,7 +72,7 @@ def _add_configuration(group: Any) -> None:
     )
     group.add_argument(
         "--service",
-        type=_service,
+        type=service_address,
         metavar="NAMESPACE/NAME[:PORT]",
         help="Service by which the API server reaches the webhook; PORT is 443 if not given (default: none, --url is"
         " used)",
@@ -94,7 +94,8 @@ def _add_configuration(group: Any) -> None:
     )
 
 
-def _service(text: str) -> configuration.Service:
+def service_address(text: str) -> configuration.Service:
+    """Parse the value of a flag that names a Service."""
     try:
         service = settings.service(text)
     except HansaError as error:

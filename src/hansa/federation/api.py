@@ -27,6 +27,8 @@ SUMMARY: Final = "singleton"  # the name of the only ClusterSummary
 PROVIDER: Final = "admiralty"  # the value of the label and taint virtual-kubelet.io/provider
 SOURCE_ROLE: Final = "multicluster-scheduler-source"
 SUMMARY_ROLE: Final = "multicluster-scheduler-cluster-summary-viewer"
+PROXY_PODS: Final = f"spec.schedulerName={keys.PROXY_SCHEDULER}"  # a field selector, and all other pods:
+OTHER_PODS: Final = f"spec.schedulerName!={keys.PROXY_SCHEDULER}"
 LONGEST_NODE_NAME = 63  # characters: it is also the value of a label
 HASH = 10  # hexadecimal digits
 

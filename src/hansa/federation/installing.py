@@ -38,6 +38,11 @@ def manifests() -> Iterable[tuple[Resource, Object]]:
             yield KINDS[document["kind"]], Object.of(document)
 
 
+def custom_resources() -> Iterable[tuple[Resource, Object]]:
+    """The definitions with their resource."""
+    return ((resources.CUSTOM_RESOURCE_DEFINITIONS, one) for one in definitions())
+
+
 async def install(client: Client) -> None:
     """Apply everything, and wait until the definitions are served."""
     await crds.install(client, definitions(), field_manager=MANAGER)

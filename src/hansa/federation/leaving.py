@@ -4,13 +4,13 @@ The engine deletes the copies, because the link to a leaving target accepts none
 given up after a while: its Target must not be undeletable.
 """
 
-import contextlib
 import logging
 from collections.abc import Iterable
 from typing import Final
 
 from hansa.control.informer import Scope
 from hansa.engine.cluster import Cluster
+from hansa.federation.api import PROXY_PODS
 from hansa.federation.target_member import TargetMember
 from hansa.kube import errors, resources
 from hansa.kube.client import Client
@@ -21,7 +21,7 @@ from hansa.runtime import clock
 
 log = logging.getLogger(__name__)
 GIVE_UP: Final = 60.0  # seconds for which a leaving target may be unreachable
-PODS: Final = Scope(resources.PODS)
+PODS: Final = Scope(resources.PODS, fields=PROXY_PODS)
 
 
 class Leaving:
@@ -33,8 +33,8 @@ class Leaving:
 
     async def rest(self, member: TargetMember) -> str | None:
         """What has to be deleted before the target is gone; None if nothing, or if it is given up."""
-        proxies = await self._delete_proxies(member.node)
         try:
+            proxies = await self._proxies(member.node)
             copies = await self._copies(member)
         except errors.ApiError as error:
             return self._unreachable(member, str(error))
@@ -75,16 +75,10 @@ class Leaving:
             return 0  # a kind that may not be read, or does not exist, has no copies of ours
         return sum((origin := stamp.of(one)) is not None and member.node in origin.nodes for one in copies)
 
-    async def _delete_proxies(self, node: str) -> int:
-        """Delete the pods whose delegates are in the target, as in a drain; their controllers replace them."""
+    async def _proxies(self, node: str) -> int:
+        """The pods whose delegates are in the target. The engine deletes them, and their controllers replace them."""
         async with self._source.informers.share(PODS) as store:
-            bound = [pod for pod in store.values() if pod.spec.get("nodeName") == node]
-        proxies = [pod for pod in bound if keys.SOURCE_POD in pod.annotations]
-        for pod in proxies:
-            if not pod.is_deleting:
-                with contextlib.suppress(errors.NotFound, errors.Conflict):
-                    await self._source.client.delete(resources.PODS, pod.name, namespace=pod.namespace, uid=pod.uid)
-        return len(proxies)
+            return sum(pod.spec.get("nodeName") == node for pod in store.values())
 
 
 async def release(client: Client, resource: Resource, obj: Object, finalizer: str) -> None:

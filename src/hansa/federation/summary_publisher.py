@@ -11,7 +11,7 @@ from typing import Final
 from hansa.control import table
 from hansa.control.informer import Scope
 from hansa.engine.cluster import Cluster
-from hansa.federation.api import CLUSTER_SUMMARIES, SUMMARY
+from hansa.federation.api import CLUSTER_SUMMARIES, OTHER_PODS, SUMMARY
 from hansa.federation.node_loads import Json, NodeLoads
 from hansa.kube import errors, resources
 from hansa.kube.objects import NamespacedName, Object
@@ -39,7 +39,7 @@ class SummaryPublisher:
         informers = self._cluster.informers
         async with contextlib.AsyncExitStack() as stack:
             self._nodes = await stack.enter_async_context(informers.share(Scope(resources.NODES)))
-            self._pods = await stack.enter_async_context(informers.share(Scope(resources.PODS)))
+            self._pods = await stack.enter_async_context(informers.share(Scope(resources.PODS, fields=OTHER_PODS)))
             self._summaries = await stack.enter_async_context(informers.share(Scope(CLUSTER_SUMMARIES)))
             for store in (self._nodes, self._pods, self._summaries):
                 await store.freshness.wait_synced(LIST_SECONDS)

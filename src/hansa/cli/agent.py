@@ -1,0 +1,163 @@
+"""`hansa agent`: the federation of one cluster with its sources and targets (Admiralty's multicluster-scheduler)."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from hansa.admission.settings import WebhookSettings
+from hansa.app import agent, program
+from hansa.cli import component_flags, log_flags
+from hansa.cli.webhook import service_address
+from hansa.kube.credentials.source import CredentialSource
+from hansa.modes import admiralty_admission
+from hansa.modes.admiralty_settings import AdmiraltySettings
+
+EXAMPLES = """\
+examples:
+  hansa agent --kubeconfig cluster1.kubeconfig
+  hansa agent --kubeconfig cluster2.kubeconfig --cluster-name cluster2 --no-source-controller
+  hansa agent --kubeconfig cluster1.kubeconfig --uninstall
+"""
+DESCRIPTION = """\
+Run one in each cluster. A cluster is a source if it has Targets or ClusterTargets: pods with the annotation
+multicluster.admiralty.io/elect, in namespaces labelled multicluster-scheduler=enabled, run in one of these. It is a
+target if it has Sources or ClusterSources: these give other clusters the right to run pods in it.
+"""
+
+
+def add_to(commands: Any) -> None:
+    """Add the subcommand."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "agent",
+        help="run pods of one cluster in others (multicluster-scheduler)",
+        description=DESCRIPTION,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "--kubeconfig",
+        type=Path,
+        metavar="FILE",
+        help="kubeconfig of the cluster (default: as kubectl, or the pod's service account)",
+    )
+    parser.add_argument("--context", default="", help="context in the kubeconfig (default: its current context)")
+    parser.add_argument(
+        "--cluster-name",
+        default="",
+        metavar="NAME",
+        help="name of this cluster in the label multicluster.admiralty.io/parent-cluster-name of its delegates"
+        " (default: none)",
+    )
+    parser.add_argument(
+        "--uninstall",
+        action="store_true",
+        help="remove virtual nodes, delegates, copies and finalizers, and what was installed, then exit",
+    )
+    parser.add_argument(
+        "--install",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="create or update definitions, ClusterRoles and the webhook's configuration (default true)",
+    )
+    _add_target_flags(parser.add_argument_group("as a target"))
+    _add_source_flags(parser.add_argument_group("as a source"))
+    component_flags.add_metrics(parser)
+    component_flags.add_leader_election(parser)
+    log_flags.add_to(parser)
+    parser.set_defaults(run=_run, loop_factory=program.new_loop)
+
+
+def _add_target_flags(group: Any) -> None:
+    group.add_argument(
+        "--source-controller",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="create service accounts and bindings for Sources (default true)",
+    )
+    group.add_argument(
+        "--token-secrets",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="keep a Secret with a token for each service account of a Source, listed in it (default true)",
+    )
+
+
+def _add_source_flags(group: Any) -> None:
+    group.add_argument(
+        "--follow-claims",
+        action="store_true",
+        help="copy PersistentVolumeClaims of pods to their targets, which provision volumes for them",
+    )
+    group.add_argument(
+        "--follow-service-accounts",
+        action="store_true",
+        help="create the service accounts of pods in their targets, without rights",
+    )
+    group.add_argument(
+        "--webhook",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="serve the webhook that makes proxy pods (default true)",
+    )
+    group.add_argument(
+        "--webhook-address",
+        default="",
+        metavar="HOST",
+        help="address to serve the webhook on (default: that of this machine towards the API server)",
+    )
+    group.add_argument(
+        "--webhook-port",
+        type=component_flags.listening_port,
+        default=0,
+        metavar="PORT",
+        help="port to serve the webhook on; 0 takes any free port (default %(default)s)",
+    )
+    group.add_argument(
+        "--webhook-service",
+        type=service_address,
+        metavar="NAMESPACE/NAME[:PORT]",
+        help="Service by which the API server reaches the webhook (default: none, address and port are used)",
+    )
+    group.add_argument("--webhook-url", default="", metavar="URL", help="URL by which the API server reaches it")
+    group.add_argument("--webhook-cert", type=Path, metavar="FILE", help="serving certificate (default: self-signed)")
+    group.add_argument("--webhook-key", type=Path, metavar="FILE", help="private key of --webhook-cert")
+
+
+async def _run(arguments: argparse.Namespace) -> int:
+    log_flags.apply(arguments)
+    settings = read(arguments)
+    await (agent.uninstall(settings) if arguments.uninstall else agent.run(settings))
+    return 0
+
+
+def read(arguments: argparse.Namespace) -> agent.AgentSettings:
+    """The settings given by the flags."""
+    return agent.AgentSettings(
+        cluster=CredentialSource(arguments.kubeconfig, arguments.context),
+        name=arguments.cluster_name,
+        mode=AdmiraltySettings(
+            follows_claims=arguments.follow_claims, follows_service_accounts=arguments.follow_service_accounts
+        ),
+        webhook=_webhook(arguments),
+        serves_webhook=arguments.webhook,
+        installs=arguments.install,
+        controls_sources=arguments.source_controller,
+        makes_tokens=arguments.token_secrets,
+        metrics_address=arguments.metrics_addr,
+        election_namespace=component_flags.election_namespace(arguments),
+    )
+
+
+def _webhook(arguments: argparse.Namespace) -> WebhookSettings | None:
+    """None if the webhook listens on the address of this machine towards the API server."""
+    if not (arguments.webhook_address or arguments.webhook_service or arguments.webhook_url):
+        return None
+    return WebhookSettings(
+        host=arguments.webhook_address or "0.0.0.0",  # noqa: S104 - reached by a Service or a URL
+        port=arguments.webhook_port,
+        certificate=arguments.webhook_cert,
+        key=arguments.webhook_key,
+        service=arguments.webhook_service,
+        url=arguments.webhook_url,
+        name=admiralty_admission.CONFIGURATION_NAME,
+    )

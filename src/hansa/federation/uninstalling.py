@@ -1,0 +1,79 @@
+"""Uninstalls the federation from a cluster: no finalizer, virtual node, delegate or copy of it is left behind.
+
+Its controllers run meanwhile: they delete delegates and copies with the Targets, and rights with the Sources.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator
+from typing import Final
+
+from hansa.federation import installing
+from hansa.federation.api import CLUSTER_SOURCES, CLUSTER_SUMMARIES, CLUSTER_TARGETS, PROXY_PODS, SOURCES, TARGETS
+from hansa.kube import errors, resources
+from hansa.kube.client import Client
+from hansa.kube.objects import Object
+from hansa.kube.resource import Resource
+from hansa.model import keys
+from hansa.nodes import manifest
+from hansa.runtime import clock
+from hansa.runtime.errors import HansaError
+
+log = logging.getLogger(__name__)
+DEADLINE: Final = 300.0  # seconds for Targets to be emptied; an unreachable one is given up before
+POLL_SECONDS: Final = 0.5
+ADMITTED: Final = (TARGETS, CLUSTER_TARGETS, SOURCES, CLUSTER_SOURCES)
+
+
+async def uninstall(client: Client, clock: clock.Clock) -> None:
+    """Delete all that was made for the federation. Controllers of users create their pods anew, as plain pods."""
+    for resource in ADMITTED:
+        async for one in _all(client, resource):
+            await _delete(client, resource, one)
+    await _wait_gone(client, clock)
+    async for pod in _all(client, resources.PODS, fields=PROXY_PODS):
+        await _release(client, pod)
+    async for node in _all(client, resources.NODES, labels=manifest.SELECTOR):
+        if node.labels.get(keys.PROVIDER_TAINT) == "admiralty":
+            await _delete(client, resources.NODES, node)
+    async for summary in _all(client, CLUSTER_SUMMARIES):
+        await _delete(client, CLUSTER_SUMMARIES, summary)
+    for resource, obj in (*installing.manifests(), *installing.custom_resources()):
+        with contextlib.suppress(errors.NotFound):
+            await client.delete(resource, obj.name)
+
+
+async def _wait_gone(client: Client, clock: clock.Clock) -> None:
+    try:
+        async with asyncio.timeout(DEADLINE):
+            while left := [f"{one.kind} {one.key}" for resource in ADMITTED async for one in _all(client, resource)]:
+                await clock.sleep(POLL_SECONDS)
+    except TimeoutError:
+        raise HansaError(
+            f"not deleted after {DEADLINE:.0f} s: {', '.join(left)}; see their conditions, and run --uninstall again"
+        ) from None
+
+
+async def _release(client: Client, pod: Object) -> None:
+    """Remove our finalizer from a proxy pod. One with a controller is deleted: the next one is a plain pod."""
+    others = [one for one in pod.metadata.finalizers if not one.startswith(f"{keys.FEDERATION}/")]
+    patch = {"metadata": {"finalizers": others, "labels": {keys.HAS_FINALIZER: None}, "uid": pod.uid}}
+    with contextlib.suppress(errors.NotFound, errors.Conflict):
+        await client.patch(resources.PODS, pod.name, patch, namespace=pod.namespace)
+        if pod.metadata.owner_references:
+            await client.delete(resources.PODS, pod.name, namespace=pod.namespace, uid=pod.uid)
+
+
+async def _all(client: Client, resource: Resource, *, labels: str = "", fields: str = "") -> AsyncIterator[Object]:
+    try:
+        async for page in client.pages(resource, labels=labels, fields=fields):
+            for one in page.items:
+                yield one
+    except errors.NotFound:  # the definition is not installed
+        return
+
+
+async def _delete(client: Client, resource: Resource, obj: Object) -> None:
+    with contextlib.suppress(errors.NotFound, errors.Conflict):
+        await client.delete(resource, obj.name, namespace=obj.namespace, uid=obj.uid)
