@@ -22,7 +22,9 @@ from hansa.model.mode import Mode, Rule
 from hansa.model.pair import Key, Link
 from hansa.model.translation.common import ingress
 from hansa.model.translation.common.link_settings import LinkSettings
-from hansa.modes import tensile, tensile_settings, virtualcluster, virtualcluster_settings
+from hansa.model.translation.federation.target_link import TargetLink
+from hansa.modes import admiralty, tensile, tensile_settings, virtualcluster, virtualcluster_settings
+from hansa.modes.admiralty_settings import AdmiraltySettings
 from hansa.modes.virtualcluster_settings import TenantSettings
 from hansa.nodes.settings import NodeSettings
 from surroundings import Surroundings
@@ -67,6 +69,15 @@ SUPER = Link("super", "1f5d0c5e-6b55-4c1a-9a43-7b0f3f9f6c02", TENANT.upper, TENA
 _EVERYTHING = virtualcluster_settings.VirtualClusterSettings(frozenset(virtualcluster_settings.Extra))
 VIRTUALCLUSTER = virtualcluster.mode(_EVERYTHING)
 SHARED = virtualcluster.shared(_EVERYTHING)
+_TARGET_NODE = "admiralty-namespace-shop-c2"
+TARGET = Link(
+    upper="upper",
+    upper_id=LINK.upper_id,
+    lower=_TARGET_NODE,
+    settings=TargetLink(target="c2", node=_TARGET_NODE, namespace="shop", source="cluster1", source_id=LINK.upper_id),
+    nodes=frozenset({_TARGET_NODE}),
+)
+ADMIRALTY = admiralty.mode(AdmiraltySettings(follows_claims=True, follows_service_accounts=True))
 
 
 @dataclass(frozen=True)
@@ -84,6 +95,7 @@ def _ways(mode: Mode, link: Link, *, is_upward: bool = False) -> dict[Resource, 
 
 # The kinds of each folder. `kinds` has those that no mode syncs yet.
 WAYS: Mapping[str, Mapping[Resource, Way]] = {
+    "admiralty": _ways(ADMIRALTY, TARGET),
     "tensile": _ways(UPWARDS, LINK, is_upward=True) | _ways(TENSILE, LINK),
     "kinds": {resources.INGRESSES: Way(KINDS, LINK)},
     "virtualcluster": _ways(VIRTUALCLUSTER, TENANT) | _ways(SHARED, SUPER, is_upward=True),

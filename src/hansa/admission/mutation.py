@@ -53,13 +53,15 @@ class Request:
 class Selection:
     """Which objects a mutation applies to, among those of its resources.
 
-    The two selectors are matchExpressions for the API server, which then does not send the other objects. They may
-    match more than `matches` does, which is decisive: a configuration written by hand can send anything.
+    The two selectors are matchExpressions for the API server, and the conditions its matchConditions: it then does not
+    send the other objects. They may match more than `matches` does, which is decisive: a configuration written by hand
+    can send anything.
     """
 
     matches: Callable[[Request], bool] = lambda _: True
     namespace_selector: tuple[Json, ...] = ()
     object_selector: tuple[Json, ...] = ()
+    conditions: tuple[Json, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,15 +125,18 @@ def rules(mutations: Iterable[Mutation]) -> list[Json]:
     return found
 
 
-def selectors(mutations: Sequence[Mutation]) -> dict[str, Json]:
-    """The selectors of a webhook that serves all these mutations: only the expressions that they have in common.
+def selectors(mutations: Sequence[Mutation]) -> dict[str, Any]:
+    """The selectors and conditions of a webhook that serves all these mutations: only what they have in common.
 
     Expressions of one selector must all match, so an object that any of the mutations applies to is sent.
     """
     namespaces = _common([mutation.selection.namespace_selector for mutation in mutations])
     objects = _common([mutation.selection.object_selector for mutation in mutations])
     parts = {"namespaceSelector": namespaces, "objectSelector": objects}
-    return {name: {"matchExpressions": expressions} for name, expressions in parts.items() if expressions}
+    conditions = _common([mutation.selection.conditions for mutation in mutations])
+    return {name: {"matchExpressions": expressions} for name, expressions in parts.items() if expressions} | (
+        {"matchConditions": conditions} if conditions else {}
+    )
 
 
 def _common(lists: Sequence[tuple[Json, ...]]) -> list[Json]:

@@ -166,7 +166,9 @@ class Applier:
                 made = await self._send(write, key, side, view)
             except errors.NotFound:
                 if not write.obj.namespace or not view.mode.creates_namespaces:
-                    raise
+                    if resources.NAMESPACES in view.mode.rules or not write.obj.namespace:
+                        raise
+                    return _without_namespace(write)
                 await self._make_namespace(write.obj.namespace, side, view)
                 made = await self._send(write, key, side, view)
         except errors.AlreadyExists:
@@ -289,6 +291,13 @@ def _with_fallback(
     if isinstance(write, plan.Create):
         return replace(write, obj=write.obj.with_fields(spec=other))
     return replace(write, patch={**write.patch, "spec": other})
+
+
+def _without_namespace(write: plan.Create) -> Refused:
+    """The namespace is missing in a cluster where others create it."""
+    name = write.obj.namespace
+    message = f'namespace "{name}" not found in {write.cluster}; create it there'
+    return Refused(write.cluster, message, quota=NamespaceQuota(write.cluster, name))
 
 
 def _is_gone(answer: Object) -> bool:

@@ -130,6 +130,7 @@ class Syncer:
         with view.decided(snapshot, todo):
             self._report(view, key, todo)
             problems = await self._applied(todo, snapshot.pair, view)
+        self._record_refusals(view, key, problems)
         if problems:
             view.wake_pending(key.resource)  # the place that was reserved for this object is free again
             await self._applied(plan.Plan(tuple(self._refusals(snapshot.pair, problems))), snapshot.pair, view)
@@ -164,6 +165,12 @@ class Syncer:
             if isinstance(problem, applier.Refused) and isinstance(decided.upper, Object) and not exists:
                 yield from decision.refused(decided.upper, problem.message, decided.key, self._mode)
 
+    def _record_refusals(self, view: UpperView, key: Key, problems: list[applier.Problem]) -> None:
+        """Requeue the keys that wait for this one if it was refused in another way than before: they report why."""
+        refused = (one for one in problems if isinstance(one, applier.Refused | applier.Foreign))
+        if view.refusals.update(key, {one.cluster: one.message for one in refused}):
+            self._wakeups.notify(key)
+
     def _outcome(self, key: Key, problems: list[applier.Problem]) -> controller.Outcome:
         for problem in problems:
             match problem:
@@ -197,12 +204,12 @@ class Syncer:
         self._views.warn(key, "ValueReplaced", f"{shown}; another value is used")
 
     def _group_of(self, key: Key) -> QueueGroup | None:
-        """None for a key that concerns no lower cluster: most objects of a large cluster are not synced."""
+        """None for a key that needs no decision: most objects of a large cluster concern no lower cluster."""
         view = self._views.get(key.cluster)
         if view is None:
             return None
         concerned = view.placements.concerned(key)
-        if not concerned and not view.clusters.upper.unknown_reason:
+        if not concerned and not view.clusters.upper.unknown_reason and not view.placements.is_held(key):
             view.forget(key)
             return None
         return QueueGroup(key.cluster, concerned[0] if len(concerned) == 1 else SEVERAL)

@@ -91,7 +91,10 @@ class UpperViews:
 
     async def _follow_upper(self, cluster: Cluster) -> None:
         upper_id = await cluster.identify()
-        scopes = [informer.Scope(rule.resource, labels=rule.selector) for rule in self._mode.rules.values()]
+        scopes = [
+            informer.Scope(rule.resource, labels=rule.selector, fields=rule.fields)
+            for rule in self._mode.rules.values()
+        ]
         async with contextlib.AsyncExitStack() as stack:
             upper = await stack.enter_async_context(caches.opened(cluster, scopes))
             supervisor = await stack.enter_async_context(self._supervised())

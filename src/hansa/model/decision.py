@@ -124,6 +124,8 @@ def _unknown(case: _Case, lower: Side, cluster: str) -> Iterator[Action]:
     yield Wait(f"{cluster} is unknown: {lower.reason}" if isinstance(lower, Unknown) else f"no link to {cluster}")
     if cluster in case.wanted and not case.is_finished and (message := case.pair.forbidden.get(cluster)):
         yield Refuse(cluster, message)
+        if case.upper is not None and isinstance(lower, Unknown) and lower.last is None:
+            yield from _refused(case, case.upper, cluster, message)
 
 
 def _absent(case: _Case, upper: Object, cluster: str, grade: Grade) -> Iterator[Action]:
@@ -143,6 +145,8 @@ def _absent(case: _Case, upper: Object, cluster: str, grade: Grade) -> Iterator[
         yield from _refuse(case, upper, cluster, message)
     elif reason := pair.blocked.get(cluster):
         yield Wait(reason)
+        if cluster in pair.refused:
+            yield from refused(upper, pair.refused[cluster], pair.key, case.mode)
     elif case.lacks_finalizer:
         yield Wait("its finalizer is added first")
     else:
@@ -153,7 +157,11 @@ def _absent(case: _Case, upper: Object, cluster: str, grade: Grade) -> Iterator[
 
 def _refuse(case: _Case, upper: Object, cluster: str, message: str) -> Iterator[Action]:
     yield Refuse(cluster, message)
-    yield from refused(upper, message, case.pair.key, case.mode)
+    yield from _refused(case, upper, cluster, message)
+
+
+def _refused(case: _Case, upper: Object, cluster: str, message: str) -> Iterator[Patch]:
+    yield from refused(upper, case.mode.upper_message(message, case.pair.links[cluster]), case.pair.key, case.mode)
 
 
 def _present(case: _Case, lower: Object, cluster: str, grade: Grade | None) -> Iterator[Action]:
@@ -248,6 +256,9 @@ def _status_of(case: _Case, upper: Object, lower: Object, link: Link) -> Iterato
 def _end(case: _Case) -> Iterator[Action]:
     """The end of an upper object whose lower one is gone or going. Nothing while a cluster is unknown."""
     upper, owners = case.upper, case.owners.values()
+    if upper is not None and not upper.is_deleting and _is_evicted(case, upper):
+        yield Delete(case.home, upper, Reason.EVICTED)
+        return
     if upper is None or _Ownership.UNKNOWN in owners or _Ownership.OTHER_ROUTE in owners:
         return
     if not upper.is_deleting and not case.is_finished and case.is_lost(upper):
@@ -259,6 +270,12 @@ def _end(case: _Case) -> Iterator[Action]:
         yield SetFinalizers(case.home, upper, case.lifecycle.other_finalizers(upper), Reason.RELEASED)
     if upper.is_deleting and case.placed:
         yield from _complete_deletion(case, upper)
+
+
+def _is_evicted(case: _Case, upper: Object) -> bool:
+    """Whether a cluster where it is placed is going away."""
+    is_evicted, links = case.rule.is_evicted, case.pair.links
+    return is_evicted is not None and any(c in links and is_evicted(upper, links[c]) for c in case.wanted)
 
 
 def _complete_deletion(case: _Case, upper: Object) -> Iterator[Action]:

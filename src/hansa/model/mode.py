@@ -62,8 +62,9 @@ class Rule:
     resource: Resource
     placement: Placement | None = None
     lifecycle: Lifecycle = COPY
-    # The label selector of the upper objects that are watched; others are treated as absent.
+    # The label selector and the field selector of the upper objects that are watched; others are treated as absent.
     selector: str = ""
+    fields: str = ""
 
     # The way down: the steps that make the desired copy, and how an existing copy is brought to it.
     down: tuple[Step, ...] = ()
@@ -105,6 +106,8 @@ class Rule:
     on_refused: Callable[[Object, str], Iterable[PatchPart]] | None = None
     # Patches of an upper object when nothing of it is left in a cluster where it was before (Grade.PAST).
     on_moved: Callable[[Object, str], Iterable[PatchPart]] | None = None
+    # Whether an upper object that is placed in a cluster has to be deleted, because that cluster is going away.
+    is_evicted: Callable[[Object, Link], bool] | None = None
     # The upper cluster of a lower object that waits in a queue which all upper clusters share, such as the lower
     # scheduler's: each upper cluster has only a few objects in it at once.
     pending_of: Callable[[Object], tuple[str, ...]] | None = None
@@ -150,6 +153,7 @@ class Mode:
     creates_namespaces: bool = False
     # Lower Events about kinds with a way up are mirrored on the upper objects …
     mirrors_events: bool = True
+    mirrors_normal_events: bool = True
     # … with names of the lower cluster in messages replaced by those of the upper one.
     upper_message: Callable[[str, Link], str] = lambda message, _link: message
     # The upper node that represents a lower one, by name.

@@ -85,6 +85,8 @@ class Pair:
     blocked: Mapping[str, str] = field(default_factory=dict)
     # Clusters whose credentials may not read the object's kind, or one that it needs there, as a message.
     forbidden: Mapping[str, str] = field(default_factory=dict)
+    # Of these: where an object that must exist first was refused, as a message.
+    refused: Mapping[str, str] = field(default_factory=dict)
     # An upper object that must exist first and does not, as a message. It is reported after `patience` seconds:
     # objects of one manifest are created within moments.
     missing: str = ""

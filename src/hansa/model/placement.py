@@ -4,7 +4,7 @@ No policy schedules: each reads a decision that is on an object already, or foll
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import msgspec
@@ -12,7 +12,7 @@ import msgspec
 from hansa.kube.objects import NamespacedName, Object
 from hansa.kube.resource import Resource
 from hansa.model import keys
-from hansa.model.pair import Grade, Key, Unknown
+from hansa.model.pair import Grade, Key, Link, Unknown
 
 
 class Referable(Protocol):
@@ -38,6 +38,8 @@ class PlacementContext:
     users: Callable[[Resource, NamespacedName], frozenset[str] | Unknown]
     # Where a namespace of this upper cluster is placed, if namespaces are synced.
     of_namespace: Callable[[str], "Intents"] = lambda _: {}
+    # The links to `lowers`, with their settings.
+    links: Mapping[str, Link] = field(default_factory=dict)
 
 
 Intents = Mapping[str, Grade] | Unknown

@@ -20,6 +20,7 @@ class Reason(StrEnum):
     NOT_PLACED = "not-placed"  # the object is no longer placed in this cluster, or is being deleted
     FINISHED = "finished"  # the upper object is finished
     FORMER = "former"  # a copy of a former object of the same name
+    EVICTED = "evicted"  # the lower cluster is going away
     LOST = "lost"  # the lower object was deleted by another client
     RELEASED = "released"  # no lower object is left
     HELD = "held"  # a finalizer must be there before the first copy

@@ -1,1 +1,1 @@
-"""The modes: tensile and virtualcluster. Each is a table of rules for the engine, with its settings."""
+"""The modes: tensile, virtualcluster and admiralty. Each is a table of rules for the engine, with its settings."""

@@ -56,6 +56,7 @@ class EventWatch:
         random: randomness.Random,
     ) -> None:
         self._lower, self._on_event, self._clock, self._random = lower, on_event, clock, random
+        self._has_normal = mode.mirrors_normal_events
         synced_up = (rule.resource for rule in mode.rules.values() if rule.up_patches is not None)
         self._resources = {resource.kind: resource for resource in synced_up if resource in lower.stores}
 
@@ -87,6 +88,8 @@ class EventWatch:
     def _report(self, event: Object) -> None:
         involved = event.decode("involvedObject", Involved)
         if (resource := self._resources.get(involved.kind)) is None:
+            return
+        if not self._has_normal and event.get("type") == "Normal":
             return
         copy = self._lower.stores[resource].get(NamespacedName(involved.namespace, involved.name))
         if copy is not None and copy.uid == involved.uid and (origin := stamp.of(copy)) is not None:

@@ -104,6 +104,12 @@ class Placements:
             self.forget(key)  # it will not be decided
         return found
 
+    def is_held(self, key: Key) -> bool:
+        """Whether an upper object waits for the removal of our finalizer, even if it concerns no lower cluster."""
+        finalizer = self._mode.rules[key.resource].lifecycle.finalizer
+        upper = self._clusters.get(key) if finalizer else None
+        return upper is not None and upper.is_deleting and finalizer in upper.metadata.finalizers
+
     def users(self, key: Key) -> frozenset[str]:
         """The lower clusters with objects that refer to this one."""
         return self.references.users(key.resource, NamespacedName(key.namespace, key.name))
@@ -145,4 +151,5 @@ class Placements:
             cluster_of_node={node: route.lower for route in routes for node in route.nodes},
             users=self.references.users,
             of_namespace=self._of_namespace,
+            links=dict(self._clusters.links),
         )

@@ -15,6 +15,7 @@ from hansa.engine.view.forced_deletions import ForcedDeletions
 from hansa.engine.view.in_sync import InSync
 from hansa.engine.view.pending_limit import PendingLimit
 from hansa.engine.view.placements import Placements
+from hansa.engine.view.refusals import Refusals
 from hansa.engine.view.retention import Retention
 from hansa.engine.view.topics import LowerName, NamespaceScope, ObjectRef, Topic
 from hansa.kube import resources
@@ -45,6 +46,7 @@ class _Blocked(NamedTuple):
     topics: tuple[Topic, ...] = ()
     pending: frozenset[str] = frozenset()
     forbidden: Mapping[str, str] = MappingProxyType({})  # where it is a missing right, as a message
+    refused: Mapping[str, str] = MappingProxyType({})  # where such an object was refused, and why
 
 
 _NOT_BLOCKED = _Blocked({})
@@ -60,6 +62,7 @@ class Snapshots:
     pending: PendingLimit
     retention: Retention
     forced: ForcedDeletions
+    refusals: Refusals
     in_flight: set[tuple[Key, str]]  # keys and clusters with a write that has no answer yet
     clock: clock.Clock
 
@@ -106,6 +109,7 @@ class Snapshots:
             intents=intents,
             blocked=blocked.reasons,
             forbidden={**self._forbidden(key, rule, placed), **blocked.forbidden},
+            refused=blocked.refused,
             missing="" if missing is None else placeholders.message(missing),
             patience=0.0 if upper is None or missing is None else placeholders.patience(upper, self.clock),
             in_use=self._in_use(key, lowers) if upper is None else frozenset(),
@@ -171,6 +175,7 @@ class Snapshots:
         """Why copies can't be created: the pending limit, or objects that must exist before."""
         reasons: dict[str, str] = {}
         missing_rights: dict[str, str] = {}
+        refused: dict[str, str] = {}
         topics: list[Topic] = []
         pending = frozenset(cluster for cluster in clusters if not self.pending.admits(key, cluster))
         for cluster in clusters:
@@ -189,7 +194,9 @@ class Snapshots:
                     # An object that is not ours may be used too, such as a service account of the same name.
                     lower_name = self.clusters.mode.lower_name(needed, "", self.clusters.links[cluster])
                     topics += [needed, LowerName(cluster, needed.resource, lower_name)]
-        return _Blocked(reasons, tuple(topics), pending, missing_rights)
+                    if refusal := self.refusals.of(needed, cluster):
+                        refused[cluster] = refusal
+        return _Blocked(reasons, tuple(topics), pending, missing_rights, refused)
 
     def _forbidden(self, key: Key, rule: Rule, clusters: Iterable[str]) -> dict[str, str]:
         """The clusters that may not be asked about the object's own kind, for objects that run there.

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from hansa.engine import wakeups
 from hansa.engine.caches import ClusterCaches
 from hansa.engine.registry import Route
-from hansa.engine.view import forced_deletions, in_sync, pending_limit, placements, retention
+from hansa.engine.view import forced_deletions, in_sync, pending_limit, placements, refusals, retention
 from hansa.engine.view.clusters import LinkedClusters
 from hansa.engine.view.snapshot import Snapshot, Snapshots
 from hansa.engine.view.topics import ObjectRef
@@ -32,6 +32,7 @@ class UpperView:
         self.clusters = LinkedClusters(upper, upper_id, mode)
         self.placements = placements.Placements(self.clusters, wakeups.wake)
         self.in_flight: set[tuple[Key, str]] = set()
+        self.refusals = refusals.Refusals()
         self._in_sync = in_sync.InSync(mode)
         self._pending = pending_limit.PendingLimit(upper_id)
         self._retention = retention.Retention(clock)
@@ -43,6 +44,7 @@ class UpperView:
             self._pending,
             self._retention,
             self._forced,
+            self.refusals,
             self.in_flight,
             clock,
         )
@@ -65,6 +67,7 @@ class UpperView:
         self.clusters.remove(lower)
         self._in_sync.forget(lower)
         self._pending.remove(lower)
+        self.refusals.forget(lower)
         self.placements.links_changed()
 
     def watch_forced_deletions(self) -> Iterator[Callable[[], None]]:

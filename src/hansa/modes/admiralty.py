@@ -1,0 +1,92 @@
+"""Admiralty's multicluster-scheduler: proxy pods of a source cluster run as delegates in target clusters.
+
+The binder writes a candidate on each proxy pod; here the delegate follows it, then what the delegate refers to. Once a
+target has scheduled the delegate, the proxy pod is bound to the virtual node of that target.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from hansa.kube import resources
+from hansa.kube.objects import Object
+from hansa.model import keys, lifecycle, placement
+from hansa.model.mode import Mode, Rule
+from hansa.model.pair import Link
+from hansa.model.translation.common import accounts, secrets, storage
+from hansa.model.translation.common.pod import updates
+from hansa.model.translation.federation import checks, claims, metadata, placements, target_link
+from hansa.model.translation.federation.pod import delegate, proxy
+from hansa.modes.admiralty_settings import AdmiraltySettings
+
+COPY = (metadata.copy,)
+PROXIES = f"spec.schedulerName={keys.PROXY_SCHEDULER}"  # a field selector; the field never changes
+
+
+def mode(settings: AdmiraltySettings) -> Mode:
+    """The rules from a source cluster to its targets."""
+    rules = (*_pods(), *_pod_dependencies(settings))
+    return Mode(
+        "admiralty",
+        {rule.resource: rule for rule in rules},
+        lower_name=metadata.lower_name,
+        mirrors_normal_events=False,  # they would be most of the writes of a pod's life
+        upper_message=proxy.message,
+        upper_node=lambda _node, link: target_link.of(link).node,
+    )
+
+
+def _pods() -> Iterable[Rule]:
+    yield Rule(
+        resources.PODS,
+        fields=PROXIES,
+        placement=placements.of_pod,
+        lifecycle=proxy.LIFECYCLE,
+        down=delegate.DOWN,
+        on_create=updates.on_create,
+        down_patches=delegate.down_patches,
+        up_patches=proxy.up_patches,
+        references=delegate.references_of,
+        check=checks.of_pod,
+        on_refused=proxy.refused,
+        bound_node=placement.node_of,
+        is_evicted=_is_evicted,
+    )
+    yield Rule(resources.NODES, selector=f"{keys.PROVIDER_TAINT}=admiralty")
+
+
+def _pod_dependencies(settings: AdmiraltySettings) -> Iterable[Rule]:
+    with_delegates = placements.in_other_clusters(placement.with_users)
+    copied = replace(lifecycle.COPY, retention=settings.retention)
+    yield Rule(
+        resources.CONFIG_MAPS,
+        down=COPY,
+        down_patches=secrets.config_map_patches,
+        lifecycle=copied,
+        placement=with_delegates,
+    )
+    yield Rule(
+        resources.SECRETS,
+        down=(*COPY, secrets.secret),
+        down_patches=secrets.secret_patches,
+        lifecycle=copied,
+        placement=with_delegates,
+    )
+    if settings.follows_service_accounts:
+        yield Rule(
+            resources.SERVICE_ACCOUNTS,
+            down=(*COPY, accounts.service_account),
+            lifecycle=lifecycle.SHARED_COPY,
+            placement=with_delegates,
+        )
+    if settings.follows_claims:
+        yield Rule(
+            resources.PERSISTENT_VOLUME_CLAIMS,
+            down=(*COPY, claims.claim),
+            down_patches=storage.claim_patches,
+            lifecycle=lifecycle.DATA,
+            placement=with_delegates,
+        )
+
+
+def _is_evicted(_proxy: Object, link: Link) -> bool:
+    return target_link.of(link).is_leaving
