@@ -10,11 +10,12 @@ import random as randomness
 from collections.abc import Iterable
 from typing import Final
 
-from hansa.control import controller, queue
+from hansa.control import controller, queue, table
 from hansa.control.event_recorder import Recorder
 from hansa.control.informer import Scope
 from hansa.control.store import Store
 from hansa.engine.cluster import Cluster
+from hansa.federation import api
 from hansa.federation.binding.nodes import VirtualNodes
 from hansa.federation.binding.reconciler import Reconciler
 from hansa.federation.binding.reserved_views import ReservedViews
@@ -26,6 +27,9 @@ from hansa.runtime import clock, metrics
 
 log = logging.getLogger(__name__)
 NAME: Final = "binder"
+# As in the mode's rules, so that the caches are shared.
+PROXIES: Final = Scope(resources.PODS, fields=api.PROXY_PODS)
+NODES: Final = Scope(resources.NODES, labels=f"{keys.PROVIDER_TAINT}=admiralty")
 WORKERS: Final = 64
 WAKE_DELAY: Final = 0.2  # seconds; changes within it requeue pending pods once
 SYNC_DEADLINE: Final = 600.0  # seconds for the first lists of the source; it is retried after
@@ -59,8 +63,8 @@ class Binder:
         """Place pods until drained. Each run starts without state."""
         self._started.clear()
         async with contextlib.AsyncExitStack() as stack:
-            pods = await stack.enter_async_context(self._upper.informers.share(Scope(resources.PODS)))
-            nodes = await stack.enter_async_context(self._upper.informers.share(Scope(resources.NODES)))
+            pods = await stack.enter_async_context(self._upper.informers.share(PROXIES))
+            nodes = await stack.enter_async_context(self._upper.informers.share(NODES))
             for store in (pods, nodes):
                 await store.freshness.wait_synced(SYNC_DEADLINE)
             stack.callback(self._cancel_timer)
@@ -91,7 +95,7 @@ class Binder:
         for node in self._views:
             self._view_changed(node)
         self._reconciler.load()
-        stack.callback(pods.listen(self._queue.add, _proxy_key))
+        stack.callback(pods.listen(self._queue.add, table.own_key))
         self._started.set()
         log.info("binder started", extra={"targets": len(self._views)})
 
@@ -142,7 +146,3 @@ class Binder:
     def _add_all(self, pods: Iterable[NamespacedName]) -> None:
         for key in tuple(pods):
             self._queue.add(key)
-
-
-def _proxy_key(pod: objects.Object) -> tuple[NamespacedName, ...]:
-    return (pod.key,) if keys.SOURCE_POD in pod.annotations else ()

@@ -4,7 +4,6 @@ Only proxy pods with constraints on other pods, such as a spread over targets, n
 """
 
 from collections.abc import Iterable
-from typing import Final
 
 from hansa.federation.binding.proxy import ProxyRequest
 from hansa.kube.objects import Object
@@ -12,8 +11,6 @@ from hansa.model import keys, placement, requests
 from hansa.scheduling import placed_pods, pod_affinity_terms
 from hansa.scheduling.cluster_view import ClusterView
 from hansa.scheduling.placed_pods import PlacedPod
-
-PROVIDER: Final = ("virtual-kubelet.io/provider", "admiralty")  # label of the virtual nodes
 
 
 class VirtualNodes:
@@ -25,8 +22,7 @@ class VirtualNodes:
     def update(self, name: str, node: Object | None) -> bool:
         """A node changed or is gone. Returns whether the change matters."""
         before = self._view
-        is_ours = node is not None and keys.VIRTUAL_NODE in node.labels
-        self._view = before.with_node(node) if node is not None and is_ours else before.without_node(name)
+        self._view = before.without_node(name) if node is None else before.with_node(node)
         return self._view is not before
 
     def view(self, request: ProxyRequest, pods: Iterable[Object]) -> ClusterView:

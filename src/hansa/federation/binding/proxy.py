@@ -7,20 +7,15 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import msgspec
-import yaml
 
 from hansa.kube.language import affinity
 from hansa.kube.objects import Object
 from hansa.model import keys, requests
-from hansa.runtime.errors import HansaError
+from hansa.model.translation.federation import source_pod
 from hansa.scheduling import pod_affinity_terms, pod_request
 from hansa.scheduling.pod_request import PodRequest
 
 _SCHEDULED: Final = "PodScheduled"
-
-
-class InvalidProxy(HansaError):
-    """A proxy pod whose annotations cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,23 +52,14 @@ def is_bound(pod: Object) -> bool:
 
 
 def request_of(pod: Object) -> ProxyRequest:
-    """Decode a proxy pod."""
-    source = source_pod(pod)
+    """Decode a proxy pod. Raises a HansaError for constraints or a manifest that cannot be read."""
+    source = source_pod.of(pod)
     has_own = keys.PROXY_CONSTRAINTS not in pod.annotations and keys.USE_CONSTRAINTS in pod.annotations
-    delegate = replace(pod_request.of_pod(source), namespace=pod.namespace, pod_constraints=pod_affinity_terms.NONE)
+    delegate = replace(pod_request.of_pod(source), pod_constraints=pod_affinity_terms.NONE)
     if has_own:  # the pod's constraints select its virtual node, and don't apply in the target
         delegate = replace(delegate, affinity=affinity.NodeAffinity(), tolerations=())
     is_reserved = keys.NO_RESERVATION not in pod.annotations
     return ProxyRequest(pod.uid, pod_request.of_pod(pod), delegate, is_reserved)
-
-
-def source_pod(pod: Object) -> Object:
-    """The pod as its user created it, from the annotation. JSON is decoded without the YAML parser: that is slow."""
-    text = pod.annotations.get(keys.SOURCE_POD, "")
-    try:
-        return Object.parse(text) if text.startswith("{") else Object.of(yaml.load(text, yaml.CSafeLoader))
-    except (msgspec.DecodeError, yaml.YAMLError, HansaError, TypeError) as error:
-        raise InvalidProxy(f"annotation {keys.SOURCE_POD}: {error}; recreate the pod") from None
 
 
 def failure(pod: Object, node: str) -> str:

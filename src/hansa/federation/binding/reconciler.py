@@ -20,6 +20,7 @@ from hansa.kube import errors, resources
 from hansa.kube.client import Client
 from hansa.kube.objects import NamespacedName, Object
 from hansa.model import keys
+from hansa.model.translation.federation import source_pod
 from hansa.runtime import clock
 from hansa.runtime.errors import HansaError
 from hansa.scheduling import pod_affinity_terms
@@ -74,8 +75,8 @@ class Reconciler:
         try:
             attempts = self._attempts_of(pod)
         except HansaError as error:
-            self._recorder.record(InvolvedObject.of(pod), "FailedScheduling", str(error), event_type=EventType.WARNING)
-            return controller.Terminal(str(error))
+            self._warn(pod, reason := source_pod.check(pod) or str(error))
+            return controller.Terminal(reason)
         candidate = pod.annotations.get(keys.CANDIDATE, "")
         if candidate and (rest := self._rest_seconds(pod, candidate, attempts)) is not None:
             self.pending.discard(key)
@@ -142,8 +143,10 @@ class Reconciler:
     def _report(self, pod: Object, verdict: Verdict, attempts: Attempts) -> None:
         """One Event with the reasons of all targets."""
         if attempts.is_news(verdict, self._clock.now()):
-            message = str(verdict) if verdict.refusals else _no_targets(pod.namespace)
-            self._recorder.record(InvolvedObject.of(pod), "FailedScheduling", message, event_type=EventType.WARNING)
+            self._warn(pod, str(verdict) if verdict.refusals else _no_targets(pod.namespace))
+
+    def _warn(self, pod: Object, message: str) -> None:
+        self._recorder.record(InvolvedObject.of(pod), "FailedScheduling", message, event_type=EventType.WARNING)
 
     async def _assign(self, pod: Object, fit: Fit, attempts: Attempts) -> None:
         """Write the choice; the reservation is made before, so that concurrent choices don't use the same resources."""
