@@ -18,6 +18,7 @@ from hansa.model.requests import Amounts
 HOSTNAME: Final = "kubernetes.io/hostname"
 # Labels that are unique per node: with them, every node had a shape of its own.
 UNIQUE: Final = frozenset({HOSTNAME, "alpha.eksctl.io/instance-id"})
+OWN: Final = "hansa.dev/"  # labels that say who runs a node, such as those of development clusters
 MOST_HOSTNAMES: Final = 500  # nodes; the names of more would make the summary large
 Json = dict[str, Any]
 
@@ -84,12 +85,16 @@ class NodeLoads:
         }
 
     def labels(self) -> dict[str, str]:
-        """The labels that have the same value on all nodes that have them."""
+        """The labels that have the same value on all nodes that have them, other than our own."""
         values: defaultdict[str, set[str]] = defaultdict(set)
         for node in self._nodes.values():
             for key, value in node.labels.items():
                 values[key].add(value)
-        return {key: next(iter(found)) for key, found in sorted(values.items()) if len(found) == 1}
+        return {
+            key: next(iter(found))
+            for key, found in sorted(values.items())
+            if len(found) == 1 and not key.startswith(OWN)
+        }
 
     def _bind(self, bound: requests.BoundRequest, times: int) -> None:
         load = self._loads.setdefault(bound.node, {})
