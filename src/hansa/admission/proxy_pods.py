@@ -44,7 +44,7 @@ def proxy(pod: Pod) -> Pod:
     original = _original(pod)
     metadata, spec = original["metadata"], original["spec"]
     constraints = _constraints(metadata["annotations"], spec)
-    annotations = metadata["annotations"] | {keys.SOURCE_POD: msgspec.json.encode(original).decode()}
+    annotations = metadata["annotations"] | {keys.SOURCE_POD: msgspec.json.encode(original, order="sorted").decode()}
     finalizers = [*metadata.get("finalizers", ()), keys.POD_FINALIZER]
     return {
         **pod,

@@ -17,6 +17,7 @@ from hansa.federation import installing, uninstalling
 from hansa.federation.binder import Binder
 from hansa.federation.conditions import Conditions
 from hansa.federation.leaving import Leaving
+from hansa.federation.service_reroute import ServiceReroute
 from hansa.federation.sources import Sources
 from hansa.federation.summary_publisher import SummaryPublisher
 from hansa.federation.target_views import TargetViews
@@ -110,7 +111,8 @@ class _Agent:
         self._registry.join(cluster)
         self._registry.follow(cluster.name)
         self._mode = admiralty.mode(settings.mode)
-        self._syncer = program.syncer(self._mode, self._registry)
+        # The names of delegates are unique, so other pods of targets need not be watched.
+        self._syncer = program.syncer(self._mode, self._registry, watch_all=())
 
     def wire(self) -> None:
         """Add the components to the manager."""
@@ -126,6 +128,8 @@ class _Agent:
         manager.work(Component("targets", self._follow_targets))
         binder = Binder(self._views, self._cluster, recorder=self._recorder, **common)
         manager.work(Component("binder", binder.run, binder.drain))
+        reroute = ServiceReroute(self._cluster, **common)
+        manager.work(Component("service-reroute", reroute.run, reroute.drain))
 
     async def _follow_targets(self) -> None:
         """Follow the Targets, and run their virtual nodes, once the id of the cluster is known."""

@@ -134,6 +134,7 @@ GLOBAL_SERVICE = "multicluster.admiralty.io/global"  # annotation, "true" if it 
 ORIGINAL_SELECTOR = "multicluster.admiralty.io/original-selector"  # annotation: "key=value,…" before the reroute
 CILIUM_GLOBAL_FORMER = "io.cilium/global-service"  # annotation, "true"; the key until Cilium 1.12
 CILIUM_GLOBAL = "service.cilium.io/global"  # annotation, "true"
+REROUTED = "hansa.dev/rerouted"  # annotation: the annotations that the reroute added, removed with it
 
 # Of targets and their virtual nodes.
 TARGET_FINALIZER = "multicluster.admiralty.io/target"  # of a Target: its virtual node and delegates are deleted first

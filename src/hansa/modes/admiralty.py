@@ -14,7 +14,15 @@ from hansa.model.mode import Mode, Rule
 from hansa.model.pair import Link
 from hansa.model.translation.common import accounts, secrets, storage
 from hansa.model.translation.common.pod import updates
-from hansa.model.translation.federation import checks, claims, metadata, placements, target_link
+from hansa.model.translation.federation import (
+    checks,
+    claims,
+    metadata,
+    placements,
+    reroute,
+    services,
+    target_link,
+)
 from hansa.model.translation.federation.pod import delegate, proxy
 from hansa.modes.admiralty_settings import AdmiraltySettings
 
@@ -24,7 +32,7 @@ PROXIES = f"spec.schedulerName={keys.PROXY_SCHEDULER}"  # a field selector; the 
 
 def mode(settings: AdmiraltySettings) -> Mode:
     """The rules from a source cluster to its targets."""
-    rules = (*_pods(), *_pod_dependencies(settings))
+    rules = (*_pods(), *_pod_dependencies(settings), *_global_kinds())
     return Mode(
         "admiralty",
         {rule.resource: rule for rule in rules},
@@ -86,6 +94,23 @@ def _pod_dependencies(settings: AdmiraltySettings) -> Iterable[Rule]:
             lifecycle=lifecycle.DATA,
             placement=with_delegates,
         )
+
+
+def _global_kinds() -> Iterable[Rule]:
+    in_targets = placements.in_every_target(reroute.is_global)
+    yield Rule(
+        resources.SERVICES,
+        down=(metadata.global_copy, services.service),
+        down_patches=services.service_patches,
+        fallback=services.with_families_of_target,
+        placement=in_targets,
+    )
+    yield Rule(
+        resources.INGRESSES,
+        down=(metadata.global_copy,),
+        down_patches=services.ingress_patches,
+        placement=in_targets,
+    )
 
 
 def _is_evicted(_proxy: Object, link: Link) -> bool:
