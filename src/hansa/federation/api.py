@@ -56,6 +56,7 @@ class Status(msgspec.Struct, frozen=True, rename="camel"):
     """The status of a source or target."""
 
     node: str = ""
+    is_connected: bool = msgspec.field(name="connected", default=False)  # the target was ready once
     token_secret: str = ""
     conditions: tuple[Condition, ...] = ()
 

@@ -26,25 +26,29 @@ class Conditions:
     def __init__(self, client: Client, recorder: Recorder, *, clock: clock.Clock) -> None:
         self._client, self._recorder, self._clock = client, recorder, clock
 
-    async def set_ready(self, resource: Resource, obj: Object, message: str, **fields: str) -> None:
+    async def set_ready(self, resource: Resource, obj: Object, message: str, **fields: str | bool) -> None:
         """Set Ready to True, and other fields of the status."""
         await self._set(resource, obj, Condition(READY, "True", READY, message), fields)
 
-    async def set_not_ready(self, resource: Resource, obj: Object, reason: str, message: str, **fields: str) -> None:
+    async def set_not_ready(
+        self, resource: Resource, obj: Object, reason: str, message: str, **fields: str | bool
+    ) -> None:
         """Set Ready to False, and other fields of the status."""
         await self._set(resource, obj, Condition(READY, "False", reason, message), fields)
 
-    async def _set(self, resource: Resource, obj: Object, wanted: Condition, fields: dict[str, str]) -> None:
+    async def _set(self, resource: Resource, obj: Object, wanted: Condition, fields: dict[str, str | bool]) -> None:
         before = next((one for one in api.status(obj).conditions if one.type == READY), None)
         now = _dated(wanted, before, obj, self._clock.wall())
-        if before == now and all(obj.status.get(name, "") == value for name, value in fields.items()):
+        if before == now and all(obj.status.get(name, type(value)()) == value for name, value in fields.items()):
             return
         await self._write(resource, obj, now, fields)
         if now.status == "False" and (before is None or (before.status, before.reason) != (now.status, now.reason)):
             subject = InvolvedObject.of(obj)
             self._recorder.record(subject, now.reason, now.message, event_type=EventType.WARNING)
 
-    async def _write(self, resource: Resource, obj: Object, condition: Condition, fields: dict[str, str]) -> None:
+    async def _write(
+        self, resource: Resource, obj: Object, condition: Condition, fields: dict[str, str | bool]
+    ) -> None:
         # Other controllers may have conditions of their own: the list is merged by type.
         applied = Object.of(
             {

@@ -31,13 +31,13 @@ class Leaving:
         self._source, self._source_id, self._kinds, self._clock = source, source_id, tuple(kinds), clock
         self._unreachable_since: dict[str, float] = {}
 
-    async def rest(self, member: TargetMember) -> str | None:
+    async def rest(self, member: TargetMember, *, was_connected: bool) -> str | None:
         """What has to be deleted before the target is gone; None if nothing, or if it is given up."""
         try:
             proxies = await self._proxies(member.node)
             copies = await self._copies(member)
         except errors.ApiError as error:
-            return self._unreachable(member, str(error))
+            return self._unreachable(member, str(error)) if was_connected else None
         self._unreachable_since.pop(member.node, None)
         if proxies:
             return f"waiting for the deletion of {proxies} pods on its virtual node"

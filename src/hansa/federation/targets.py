@@ -138,10 +138,15 @@ class Targets:
         return controller.Done()
 
     async def _report(self, resource: Resource, obj: Object, member: TargetMember) -> None:
+        was_connected = api.status(obj).is_connected
         if (problem := member.problem) is None:
-            await self._conditions.set_ready(resource, obj, "pods can be placed there", node=member.node)
+            message = "pods can be placed there"
+            await self._conditions.set_ready(resource, obj, message, node=member.node, connected=True)
         else:
-            await self._conditions.set_not_ready(resource, obj, problem.reason, problem.message, node=member.node)
+            reason, message = problem.reason, problem.message
+            await self._conditions.set_not_ready(
+                resource, obj, reason, message, node=member.node, connected=was_connected
+            )
 
     async def _with_finalizer(self, target: Target) -> Object:
         obj = target.object
@@ -238,9 +243,12 @@ class Targets:
             joined.member.leave()
             await self._connected(target, joined)
         if joined is not None:
-            rest = await self._leaving.rest(joined.member)
+            was_connected = api.status(obj).is_connected
+            rest = await self._leaving.rest(joined.member, was_connected=was_connected)
             if rest is not None:
-                await self._conditions.set_not_ready(_resource(obj), obj, "Leaving", rest)
+                await self._conditions.set_not_ready(
+                    _resource(obj), obj, "Leaving", rest, node=joined.member.node, connected=was_connected
+                )
                 return controller.After(STARTING_SECONDS)
             await self._forget(obj.key, joined)
         await self._leaving.release(_resource(obj), obj)
