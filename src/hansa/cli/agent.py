@@ -51,7 +51,7 @@ def add_to(commands: Any) -> None:
     parser.add_argument(
         "--uninstall",
         action="store_true",
-        help="remove virtual nodes, delegates, copies and finalizers, and what was installed, then exit",
+        help="remove delegates, virtual nodes, finalizers and what was installed, then exit (default false)",
     )
     parser.add_argument(
         "--install",
@@ -86,12 +86,12 @@ def _add_source_flags(group: Any) -> None:
     group.add_argument(
         "--follow-claims",
         action="store_true",
-        help="copy PersistentVolumeClaims of pods to their targets, which provision volumes for them",
+        help="copy PersistentVolumeClaims of pods to their targets, which provision volumes for them (default false)",
     )
     group.add_argument(
         "--follow-service-accounts",
         action="store_true",
-        help="create the service accounts of pods in their targets, without rights",
+        help="create the service accounts of pods in their targets, without rights (default false)",
     )
     group.add_argument(
         "--webhook",

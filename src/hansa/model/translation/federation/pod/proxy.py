@@ -94,9 +94,11 @@ def has_run(proxy: Object) -> bool:
     return found is not None and found.status == "True"
 
 
-def _grace(proxy: Object | None) -> int | None:
+def _grace(proxy: Object | None, /, *, is_forced: bool) -> int | None:
     """The grace period that a user gave. The default of a proxy pod is 0, its delegate has one of its own."""
-    return (proxy.metadata.deletion_grace_period_seconds or None) if proxy is not None else None
+    if proxy is None:
+        return 0 if is_forced else None
+    return proxy.metadata.deletion_grace_period_seconds or None
 
 
 def _final_status(proxy: Object) -> dict[str, Any]:
