@@ -49,6 +49,8 @@ def volumes(upper_id: str) -> Mode:
             down=(*COPY, storage.volume),
             down_patches=storage.volume_patches,
             placement=placement.with_users,
+            reads=storage.VOLUME_READS,
+            check=storage.unbound,
         ),
     )
     return Mode(name="tensile-volumes", rules={rule.resource: rule for rule in rules})

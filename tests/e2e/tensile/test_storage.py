@@ -93,6 +93,56 @@ async def test_a_claim_is_bound_in_the_lower_cluster_and_its_volume_is_synced_up
     await league.gone(league.upper, "pv", disk)
 
 
+def stamped(name, origin, volume_name, *, upper, uid):
+    """A claim of the lower cluster that says it is the copy of an upper one."""
+    made = claim(name)
+    annotations = {"hansa.dev/upper-uid": uid, "hansa.dev/upper-name": origin}
+    made["metadata"] |= {"labels": {"hansa.dev/upper": upper}, "annotations": annotations}
+    made["metadata"]["finalizers"] = ["example.com/stays"]  # hansa deletes it, but the lower cluster keeps it
+    made["spec"]["volumeName"] = volume_name
+    return made
+
+
+async def test_a_lower_cluster_binds_no_claim_that_was_not_sent_to_it(league, upper_namespace):
+    hamburg, kube = league.lowers["hamburg"], league.upper.kubectl
+    for member in (league.upper, hamburg):
+        await member.kubectl("apply", "-f", "-", stdin=json.dumps(storage_class()))
+    node = (await hamburg.all("nodes"))[0]["metadata"]["name"]
+    for name in ("data", "coveted"):
+        await kube("-n", upper_namespace, "apply", "-f", "-", stdin=json.dumps(claim(name)))
+    await kube("-n", upper_namespace, "apply", "-f", "-", stdin=json.dumps(using("p", "data", nodeName="vn-hamburg")))
+    sent = await league.there(hamburg, "pvc", "data", namespace=upper_namespace)
+    upper, uid = sent["metadata"]["labels"]["hansa.dev/upper"], sent["metadata"]["annotations"]["hansa.dev/upper-uid"]
+    coveted, foreign, forged = f"{upper_namespace}/coveted", fresh_name("foreign"), fresh_name("forged")
+    for disk, copy in (
+        # A volume of a claim that the lower cluster does not have, through a claim with a true stamp …
+        (foreign, stamped("other", f"{upper_namespace}/data", foreign, upper=upper, uid=uid)),
+        # … and one of a claim with a forged stamp: nobody told the lower cluster its uid.
+        (forged, stamped("coveted", coveted, forged, upper=upper, uid="0" * 8)),
+    ):
+        made = volume(disk, node)
+        made["spec"]["claimRef"] = {"kind": "PersistentVolumeClaim", "namespace": upper_namespace, "name": "coveted"}
+        await hamburg.kubectl("apply", "-f", "-", stdin=json.dumps(made))
+        await hamburg.kubectl("-n", upper_namespace, "apply", "-f", "-", stdin=json.dumps(copy))
+
+    async def is_released():
+        return (await league.upper.find("pv", forged))["status"].get("phase") == "Released"
+
+    await eventually(is_released, within=60)
+    above = await league.upper.find("pvc", "coveted", namespace=upper_namespace)
+    assert (above["status"]["phase"], above["spec"].get("volumeName")) == ("Pending", None)
+    found = await league.upper.find("pv", foreign)
+    assert found is None or found["status"]["phase"] == "Released"
+    for copy in ("other", "coveted"):
+        await hamburg.kubectl(
+            "-n", upper_namespace, "patch", "pvc", copy, "--type=merge", "-p", '{"metadata":{"finalizers":null}}'
+        )
+    await kube("-n", upper_namespace, "delete", "pod", "p")
+    await kube("-n", upper_namespace, "delete", "pvc", "data", "coveted")
+    await hamburg.kubectl("-n", upper_namespace, "delete", "pvc", "--all")
+    await hamburg.kubectl("delete", "pv", foreign, forged)
+
+
 async def test_a_claim_outlives_its_pods(league, upper_namespace):
     hamburg, kube = league.lowers["hamburg"], league.upper.kubectl
     for member in (league.upper, hamburg):

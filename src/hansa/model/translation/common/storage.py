@@ -3,14 +3,17 @@
 The original of a volume is in the lower cluster, so its link leads from the lower cluster to the upper one.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
+from hansa.kube import resources
 from hansa.kube.language import quantity
-from hansa.kube.objects import Object
-from hansa.model import diff, keys
+from hansa.kube.objects import NamespacedName, Object
+from hansa.model import diff, keys, stamp
+from hansa.model.lookups import Reads
 from hansa.model.mode import PatchPart
 from hansa.model.pair import Link
+from hansa.model.references import Reference
 from hansa.model.translation.common import link_settings
 
 Spec = dict[str, Any]
@@ -74,9 +77,11 @@ def _is_bound(upper: Object, lower: Object) -> bool:
 
 def volume(obj: Object, link: Link) -> Object:
     """The copy of a volume in the upper cluster: for the upper claim, on the virtual node, and never reclaimed."""
-    bound = obj.spec.get("claimRef") or {}
-    # Without uid and resourceVersion, which are the lower claim's: the upper cluster sets its own.
-    claim_ref = {name: bound[name] for name in ("apiVersion", "kind", "namespace", "name") if name in bound}
+    origin = _claim_origin(obj, link)
+    # By the stamp of the lower claim. Its uid is known only to clusters that the upper claim was sent to, so a lower
+    # cluster cannot bind other claims.
+    claim = {} if origin is None else {"namespace": origin.namespace, "name": origin.name, "uid": origin.uid}
+    claim_ref = {"apiVersion": "v1", "kind": resources.PERSISTENT_VOLUME_CLAIMS.kind, **claim}
     here = {"key": _HOSTNAME, "operator": "In", "values": [link_settings.of(link).node]}
     spec = obj.spec | {
         "claimRef": claim_ref,
@@ -85,6 +90,35 @@ def volume(obj: Object, link: Link) -> Object:
     }
     labels = {name: value for name, value in obj.labels.items() if name not in _TOPOLOGY_LABELS}
     return without_binding_annotations(obj).with_metadata(labels=labels).with_fields(spec=spec)
+
+
+def unbound(obj: Object, link: Link) -> str:
+    """Why a volume is not synced up: it is not bound to the copy of a claim; empty if it is."""
+    if _claim_origin(obj, link) is not None:
+        return ""
+    bound = _claim_ref(obj)
+    return (
+        f"spec.claimRef of the volume names claim {bound.namespace}/{bound.name}, which is not the copy of a claim with"
+        f" spec.volumeName {obj.name}: it is not synced"
+    )
+
+
+def _claim_origin(volume: Object, link: Link) -> stamp.Origin | None:
+    """The upper claim whose copy a volume is bound to, by the copy's stamp."""
+    copy = link.lookups.upper(resources.PERSISTENT_VOLUME_CLAIMS, _claim_ref(volume))
+    return None if copy is None or copy.spec.get("volumeName") != volume.name else stamp.of(copy)
+
+
+def _claim_ref(volume: Object) -> NamespacedName:
+    bound = volume.spec.get("claimRef") or {}
+    return NamespacedName(bound.get("namespace", ""), bound.get("name", ""))
+
+
+def _claim_of(volume: Object) -> Iterator[Reference]:
+    yield Reference(resources.PERSISTENT_VOLUME_CLAIMS, *_claim_ref(volume))
+
+
+VOLUME_READS: Final = Reads(frozenset({resources.PERSISTENT_VOLUME_CLAIMS}), _claim_of)
 
 
 def volume_patches(upper: Object, wanted: Object) -> Iterable[PatchPart]:
