@@ -10,8 +10,8 @@ import yaml
 from league import Member
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
-# Checked by the API server on writes of a Role or a RoleBinding; no request has these verbs.
-PASSING_ON = {"bind", "escalate"}
+# Checked by the API server on writes of a Role, a RoleBinding or an approval; no request has these verbs.
+PASSING_ON = {"approve", "bind", "escalate"}
 
 
 @dataclass

@@ -25,17 +25,21 @@ class Kubectl:
 
     async def __call__(self, *arguments: str, stdin: str = "") -> str:
         """Run it to its end; its stdout."""
-        process = await asyncio.create_subprocess_exec(
-            *self._argv,
-            *arguments,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )
-        out, err = await process.communicate(stdin.encode())
-        if process.returncode:
+        code, out, err = await self.run(*arguments, stdin=stdin.encode())
+        if code:
             raise Refused(f"kubectl {' '.join(arguments)}: {err.decode().strip()}")
         return out.decode()
+
+    async def run(self, *arguments: str, stdin: bytes = b"") -> tuple[int, bytes, bytes]:
+        """Run it to its end, whatever that is: its exit code, stdout and stderr."""
+        process = await self.start(*arguments)
+        out, err = await process.communicate(stdin)
+        return process.returncode or 0, out, err
+
+    async def start(self, *arguments: str) -> asyncio.subprocess.Process:
+        """Start it; the caller ends it."""
+        pipe = asyncio.subprocess.PIPE
+        return await asyncio.create_subprocess_exec(*self._argv, *arguments, stdin=pipe, stdout=pipe, stderr=pipe)
 
     async def get(self, *arguments: str) -> Any:
         """The parsed output of `kubectl get -o json`."""

@@ -15,6 +15,12 @@ from hansa.engine.registry import ClusterRegistry, Route
 from hansa.kube import resources
 from hansa.kube.client import Client
 from hansa.kube.credentials.source import CredentialSource
+from hansa.kubelet import node_api
+from hansa.kubelet.access import NodeAccess
+from hansa.kubelet.certificates import Serving, Source
+from hansa.kubelet.node_api import Listening
+from hansa.kubelet.pods import LinkedPods
+from hansa.kubelet.signing import SignedCertificate
 from hansa.modes import tensile
 from hansa.modes.tensile_settings import Controllers, TensileSettings
 from hansa.nodes import own_address
@@ -44,9 +50,10 @@ async def run(settings: TensileSettings, *, metrics_address: str = "", election_
                 raise HansaError(f'a lower cluster cannot be named "{UPPER}", the name of the upper cluster; rename it')
             clusters[lower.node.lower] = await connected(lower.node.lower, lower.source)
         pods = program.syncer(tensile.mode(settings), _registry(clusters, _down(settings)))
+        linked = LinkedPods(lambda: pods.linked(UPPER))
         manager = program.manager
         manager.work(Component("pods", pods.run, pods.drain, ready=lambda: _first_lists(clusters)))
-        manager.work(Component("virtual-nodes", lambda: _serve_nodes(settings, clusters, program)))
+        manager.work(Component("virtual-nodes", lambda: _serve_nodes(settings, clusters, linked, program)))
         if Controllers.VOLUMES in settings.controllers:
             manager.work(Component("volumes", lambda: _sync_volumes(settings, clusters, program)))
         if metrics_address:
@@ -75,19 +82,37 @@ def _registry(clusters: Clusters, routes: Iterable[Route]) -> ClusterRegistry:
     return registry
 
 
-async def _serve_nodes(settings: TensileSettings, clusters: Clusters, program: Program) -> None:
-    """Run the virtual nodes, once the id of the upper cluster is known."""
+async def _serve_nodes(settings: TensileSettings, clusters: Clusters, pods: LinkedPods, program: Program) -> None:
+    """Run the virtual nodes and their kubelet API, once the id of the upper cluster is known."""
     upper, supervisor = clusters[UPPER], program.manager.supervisor
     upper_id = await upper.identify()
     here = await own_address.towards((await upper.client.credentials.access()).server)
     nodes = VirtualNodes(upper_id, upper.client, informers=upper.informers, **program.common())
     async with contextlib.AsyncExitStack() as stack:
+        listening = stack.enter_context(contextlib.closing(Listening()))
         for one in settings.lowers:
             lower = LowerCluster(clusters[one.node.lower])
             stack.push_async_callback(lower.close)
             stack.push_async_callback(tasks.cancel, supervisor.start("version", lower.run, cluster=one.node.lower))
-            nodes.add(replace(one.node, internal_ip=one.node.internal_ip or here), lower)
+            address = one.node.internal_ip or here
+            port = listening.add(one.node.name, (address, here), one.node.port)
+            nodes.add(replace(one.node, internal_ip=address, port=port), lower)
+        serving = Serving(upper.client, _certificate(settings, here, upper, program), clock=program.clock)
+        access = NodeAccess(upper.client, clock=program.clock)
+        servers = node_api.servers(listening, serving=serving, access=access, pods=pods, metrics=program.metrics)
+        stack.push_async_callback(tasks.cancel, supervisor.start("kubelet-api", lambda: node_api.run(servers)))
         await nodes.run()
+
+
+def _certificate(settings: TensileSettings, here: str, upper: Cluster, program: Program) -> Source:
+    """The serving certificate of the kubelet API."""
+    if settings.serving is not None:
+        return settings.serving
+    nodes = [one.node for one in settings.lowers]
+    addresses = {address for node in nodes for address in (here, node.internal_ip, node.external_ip) if address}
+    return SignedCertificate(
+        upper.client, node=nodes[0].name, names=addresses | {node.name for node in nodes}, clock=program.clock
+    )
 
 
 async def _first_lists(clusters: Clusters) -> None:

@@ -3,12 +3,14 @@
 import argparse
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from hansa.app import program, virtual_node
 from hansa.cli import component_flags, go_values, log_flags, unused_flags, upstream_flags
 from hansa.kube.credentials.source import CredentialSource
+from hansa.kubelet.certificates import CertificateFiles
 from hansa.modes import tensile_file, tensile_settings
 from hansa.modes.tensile_settings import (
     IGNORED_LABELS,
@@ -120,15 +122,14 @@ def read(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Tensi
     """The settings given by flags and environment variables, or by the file of --config."""
     if arguments.provider != PROVIDER:
         raise InvalidSettings(f'unknown --provider "{arguments.provider}"; supported: {PROVIDER}')
-    for variable in ("APISERVER_CERT_LOCATION", "APISERVER_KEY_LOCATION"):
-        _check_readable(variable, environment.get(variable, ""))
+    serving = _serving(environment)
     if arguments.config is not None:
         if given := [name for name in ONE_LOWER if getattr(arguments, name) not in (None, "", False)]:
             raise InvalidSettings(f"--{given[0].replace('_', '-')} cannot be used with --config; set it in the file")
-        return tensile_file.read(arguments.config)
+        return replace(tensile_file.read(arguments.config), serving=serving)
     if arguments.client_kubeconfig is None:
         raise InvalidSettings("no lower cluster given: use --client-kubeconfig FILE, or --config FILE for several")
-    return _one_lower(arguments, environment)
+    return replace(_one_lower(arguments, environment), serving=serving)
 
 
 def _one_lower(arguments: argparse.Namespace, environment: Mapping[str, str]) -> TensileSettings:
@@ -161,9 +162,16 @@ def _upper_address(text: str) -> str:
     return text
 
 
-def _check_readable(variable: str, path: str) -> None:
-    try:
-        if path:
+def _serving(environment: Mapping[str, str]) -> CertificateFiles | None:
+    """The certificate and key of the kubelet API that the environment names."""
+    named = {name: environment.get(name, "") for name in ("APISERVER_CERT_LOCATION", "APISERVER_KEY_LOCATION")}
+    if not any(named.values()):
+        return None
+    for variable, path in named.items():
+        if not path:
+            raise InvalidSettings(f"{variable} is not set, but the other one of {' and '.join(named)} is; set both")
+        try:
             Path(path).read_bytes()
-    except OSError as error:
-        raise InvalidSettings(f"cannot read {path}, named by {variable}: {error.strerror}") from None
+        except OSError as error:
+            raise InvalidSettings(f"cannot read {path}, named by {variable}: {error.strerror}") from None
+    return CertificateFiles(*map(Path, named.values()))

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from hansa.control import audit, controller, queue
 from hansa.engine import applier, shared_lowers, upper_views, wakeups
 from hansa.engine.registry import Routes
+from hansa.engine.view.clusters import LinkedClusters
 from hansa.engine.view.topics import NamespaceQuota
 from hansa.engine.view.upper_view import UpperView
 from hansa.kube import resources
@@ -108,6 +109,11 @@ class Syncer:
                 await self._controller.run()
             finally:
                 await self._applier.close()
+
+    def linked(self, upper: str) -> LinkedClusters | None:
+        """The caches of an upper cluster and of its lower ones, for components that read them; None if not synced."""
+        view = self._views.get(upper)
+        return None if view is None else view.clusters
 
     def drain(self) -> None:
         """Start nothing new; `run` returns when reconciles in progress are done."""

@@ -69,6 +69,21 @@ def issue(ca: KeyPair, subject: Subject, now: datetime, *, lifetime: timedelta =
     return KeyPair(_pem(builder.sign(ca_key, hashes.SHA256())), _key_pem(key))
 
 
+def request(subject: Subject) -> KeyPair:
+    """A new key and, in place of a certificate, the signing request of a server with these names."""
+    key = _new_key()
+    names = x509.SubjectAlternativeName([_alternative(name) for name in subject.names])
+    builder = x509.CertificateSigningRequestBuilder().subject_name(_name(subject)).add_extension(names, critical=False)
+    signed = builder.sign(key, hashes.SHA256())
+    return KeyPair(signed.public_bytes(serialization.Encoding.PEM), _key_pem(key))
+
+
+def validity(certificate: bytes) -> tuple[datetime, datetime]:
+    """The first and the last moment at which a certificate is valid. Raises ValueError if it is not one."""
+    read = x509.load_pem_x509_certificate(certificate)
+    return read.not_valid_before_utc, read.not_valid_after_utc
+
+
 def signing_pair() -> KeyPair:
     """A key pair without certificate, to sign service account tokens."""
     key = _new_key()

@@ -53,11 +53,14 @@ class Status(msgspec.Struct, frozen=True):
 class ApiError(HansaError):
     """A request to an API server failed."""
 
-    def __init__(self, sentence: str, *, code: int = 0, reason: str = "", causes: Sequence[Cause] = ()) -> None:
+    def __init__(
+        self, sentence: str, *, code: int = 0, reason: str = "", causes: Sequence[Cause] = (), said: str = ""
+    ) -> None:
         super().__init__(sentence)
         self.code = code  # 0 when there was no answer
         self.reason = reason
         self.causes = tuple(causes)
+        self.said = said or sentence  # the server's own message
 
 
 class Unreachable(ApiError):
@@ -164,7 +167,11 @@ def from_status(status: Status, doing: str) -> ApiError:
     details = status.details or Details()
     sentence = (status.message or status.reason or "no message")[:LONGEST_SENTENCE]
     error = _class_of(status, details)(
-        f"cannot {doing}: {sentence} ({status.code})", code=status.code, reason=status.reason, causes=details.causes
+        f"cannot {doing}: {sentence} ({status.code})",
+        code=status.code,
+        reason=status.reason,
+        causes=details.causes,
+        said=sentence,
     )
     if isinstance(error, Throttled):
         error.retry_after = float(details.retry_after_seconds or Throttled.retry_after)

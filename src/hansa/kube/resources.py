@@ -34,3 +34,14 @@ CLUSTER_ROLE_BINDINGS = Resource(
 CUSTOM_RESOURCE_DEFINITIONS = Resource(
     "apiextensions.k8s.io", "v1", "customresourcedefinitions", kind="CustomResourceDefinition", namespaced=False
 )
+TOKEN_REVIEWS = Resource("authentication.k8s.io", "v1", "tokenreviews", kind="TokenReview", namespaced=False)
+SUBJECT_ACCESS_REVIEWS = Resource(
+    "authorization.k8s.io", "v1", "subjectaccessreviews", kind="SubjectAccessReview", namespaced=False
+)
+CERTIFICATE_SIGNING_REQUESTS = Resource(
+    "certificates.k8s.io",
+    "v1",
+    "certificatesigningrequests",
+    kind="CertificateSigningRequest",
+    namespaced=False,
+)

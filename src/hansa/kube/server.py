@@ -92,11 +92,17 @@ class Server:
         return await self._answer(request, self._send, deadline or self._deadline)
 
     async def open(
-        self, path: str, *, doing: str = "", query: Mapping[str, str] | None = None, accept: str = "*/*"
+        self,
+        path: str,
+        *,
+        doing: str = "",
+        query: Mapping[str, str] | None = None,
+        accept: str = "*/*",
+        has_deadline: bool = True,
     ) -> Stream:
         """A GET with a streamed answer: a watch, a log. The deadline is for its head; close it at the end."""
         request = self._request("GET", path, query, doing=doing, headers=[("Accept", accept)], is_stream=True)
-        response = await self._answer(request, self._stream, self._deadline)
+        response = await self._answer(request, self._stream, self._deadline if has_deadline else None)
         assert response.stream is not None  # the transport answers so to a stream that is not refused
         return response.stream
 
@@ -143,7 +149,7 @@ class Server:
             is_stream=is_stream,
         )
 
-    async def _answer(self, request: Request, send: Transport, deadline: float) -> Response:
+    async def _answer(self, request: Request, send: Transport, deadline: float | None) -> Response:
         try:
             async with asyncio.timeout(deadline):
                 response = await send(request)

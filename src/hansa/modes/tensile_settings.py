@@ -10,6 +10,7 @@ from typing import Final
 
 from hansa.kube.credentials.source import CredentialSource
 from hansa.kube.language import tolerations
+from hansa.kubelet.certificates import CertificateFiles
 from hansa.model import keys
 from hansa.model.translation.common.link_settings import LinkSettings
 from hansa.nodes import settings as node_settings
@@ -50,6 +51,7 @@ class TensileSettings:
     controllers: frozenset[Controllers] = frozenset(Controllers)
     excluded_namespaces: frozenset[str] = frozenset()
     syncs_system_services: bool = False
+    serving: CertificateFiles | None = None  # of the kubelet API; None: signed by the upper cluster
 
     def __post_init__(self) -> None:
         if not self.lowers:

@@ -1,12 +1,15 @@
 """`hansa virtual-node` as a program: errors at its start, health and metrics, and its shutdown."""
 
 import asyncio
+import datetime
 import json
 
 import pytest
 
+import kubelet_calls
 import programs
 from eventually import eventually
+from hansa.kube import certificates
 from league import fresh_name, pod
 
 
@@ -31,8 +34,11 @@ async def test_what_cannot_be_is_one_sentence_and_an_exit_code(flags, sentence, 
 async def test_the_seeds_own_command_line_serves_a_node(league, upper_namespace, tmp_path):
     """Flags and variables as tensile-kube's description has them, word for word but for the paths and the address."""
     await league.stop()
-    for name in ("k8s.cer", "k8s.key"):
-        (tmp_path / name).write_text("certificate")
+    now = datetime.datetime.now(datetime.UTC)
+    subject = certificates.Subject("127.0.0.9", names=("127.0.0.9",))
+    pair = certificates.issue(certificates.authority("test", now), subject, now)
+    (tmp_path / "k8s.cer").write_bytes(pair.certificate)
+    (tmp_path / "k8s.key").write_bytes(pair.key)
     variables = {
         "KUBELET_PORT": "10350",
         "APISERVER_CERT_LOCATION": str(tmp_path / "k8s.cer"),
@@ -53,6 +59,7 @@ async def test_the_seeds_own_command_line_serves_a_node(league, upper_namespace,
         assert node["spec"]["taints"][0] == {"key": "example.com/below", "value": "yes", "effect": "NoSchedule"}
         assert {"type": "InternalIP", "address": "127.0.0.9"} in node["status"]["addresses"]
         assert node["status"]["daemonEndpoints"]["kubeletEndpoint"]["Port"] == 10350
+        assert await kubelet_calls.call(10350, "/healthz", address="127.0.0.9") == (401, "Unauthorized")
         made = pod("p", nodeName="127.0.0.9")
         await league.upper.kubectl("-n", upper_namespace, "create", "-f", "-", stdin=json.dumps(made))
         await league.phase(upper_namespace, "p")

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import kubelet_calls
 import programs
 from accounts import Account
 from eventually import eventually
@@ -61,6 +62,7 @@ class Everything:
         await eventually(lambda: self.league.upper.find("node", "vn-least"), within=60)
         disk = await self.made()
         await self.league.phase(self.namespace, "p", within=90)
+        await self.kubelet_api()
         await self.league.there(self.below, "rolebinding", "view", namespace=self.namespace)
         await eventually(self.claim_is_bound, within=60)
         await self.changed()
@@ -100,6 +102,20 @@ class Everything:
     async def claim_is_bound(self):
         claim = await self.league.upper.find("pvc", "data", namespace=self.namespace)
         return claim["status"].get("phase") == "Bound"
+
+    async def kubelet_api(self):
+        """kwok runs no containers, so that the lower API server refuses each call after it has checked the rights."""
+        kube = self.league.upper.kubectl
+        for line in ("logs p", "exec p -- true", "attach p"):
+            with pytest.raises(programs.Refused):
+                await kube("-n", self.namespace, *line.split())
+        node = (await self.league.upper.find("node", "vn-least"))["status"]
+        port = node["daemonEndpoints"]["kubeletEndpoint"]["Port"]
+        token = await kube("create", "token", "default")
+        status, _ = await kubelet_calls.call(port, "/portForward/x/p?port=80", token=token.strip(), method="POST")
+        assert status == 403
+        with pytest.raises(programs.Refused):
+            await kube("-n", self.namespace, "port-forward", "p", ":80")
 
     async def changed(self):
         """Everything above is changed."""

@@ -1,0 +1,1 @@
+"""The kubelet API of virtual nodes: logs, exec, attach and port-forward of pods that run in lower clusters."""

@@ -1,0 +1,26 @@
+"""Raw calls of the kubelet API of a virtual node, as no kubectl makes them."""
+
+import asyncio
+import ssl
+from pathlib import Path
+
+
+async def call(
+    port: int, path: str, *, token: str = "", certificate: Path | None = None, method: str = "GET", address: str = ""
+) -> tuple[int, str]:
+    """The status and body of an answer. The file has a client certificate and its key; 0 is a refused connection."""
+    tls = ssl.create_default_context()
+    tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
+    if certificate is not None:
+        tls.load_cert_chain(certificate)
+    try:
+        async with asyncio.timeout(20):
+            reader, writer = await asyncio.open_connection(address or "127.0.0.1", port, ssl=tls)
+            head = [f"{method} {path} HTTP/1.1", "Host: node", *([f"Authorization: Bearer {token}"] if token else [])]
+            writer.write("\r\n".join([*head, "", ""]).encode())
+            answer = await reader.read()
+            writer.close()
+    except (ssl.SSLError, ConnectionError):
+        return 0, ""
+    lines, _, body = answer.partition(b"\r\n\r\n")
+    return (int(lines.split()[1]), body.decode()) if lines else (0, "")
