@@ -55,9 +55,9 @@ def changes(draw):
             return draw(pods(f"p{draw(st.integers(0, 4))}", draw(st.one_of(st.none(), NAMES))))
 
 
-def played(history) -> tuple[ClusterView, dict, dict]:
+def played(history, **fields) -> tuple[ClusterView, dict, dict]:
     """The view that followed each change, and the things that are there in the end."""
-    view, there_nodes, there_pods = ClusterView("r1"), {}, {}
+    view, there_nodes, there_pods = ClusterView("r1", **fields), {}, {}
     for change in history:
         match change:
             case str(name):
@@ -121,9 +121,9 @@ def are_friends(node, pod, nodes, bound) -> bool:
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.lists(changes(), max_size=25), pods("new", None))
-def test_a_verdict_is_what_a_walk_over_all_nodes_would_say(history, pod):
-    view, there_nodes, there_pods = played(history)
+@given(st.lists(changes(), max_size=25), pods("new", None), st.sampled_from((2, 100)))
+def test_a_verdict_is_what_a_walk_over_all_nodes_would_say(history, pod, most_groups):
+    view, there_nodes, there_pods = played(history, most_groups=most_groups)
     possible = {name for name, node in there_nodes.items() if takes(node, pod, there_nodes, there_pods)}
     result = evaluation.evaluate(pod_request.of_pod(pod), view)
     if isinstance(result, Fit):

@@ -7,11 +7,12 @@ import dataclasses
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from hansa.kube import objects
 from hansa.model import requests
 from hansa.scheduling import node as nodes
-from hansa.scheduling import placed_pods, pod_affinity_terms
+from hansa.scheduling import own_labels, placed_pods, pod_affinity_terms
 from hansa.scheduling.node import Node, Shape
 from hansa.scheduling.node_group import NodeGroup
 from hansa.scheduling.persistent_map import PersistentMap
@@ -19,6 +20,7 @@ from hansa.scheduling.placed_pods import Labels, PlacedPod, PodCounts
 from hansa.scheduling.pod_request import PodRequest
 
 _NOTHING: Mapping[str, int] = {}
+MOST_GROUPS = 128  # an evaluation scores a node of each, at about 5 µs
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +39,13 @@ class ClusterView:
     labels: Mapping[str, str] = field(default_factory=dict)
     closed: str = ""
     groups: Mapping[Shape, NodeGroup] = field(default_factory=dict)
+    own_labels: frozenset[str] = nodes.OWN_LABELS  # the labels of nodes that are not part of shapes
     pods: PersistentMap[objects.NamespacedName, PlacedPod] = field(default_factory=PersistentMap)
     reservations: PersistentMap[objects.NamespacedName, Reservation] = field(default_factory=PersistentMap)
+    most_groups: int = MOST_GROUPS  # with more, labels leave the shapes
     _earliest: float = math.inf  # the earliest end of a reservation, or earlier
     _shapes: PersistentMap[str, Shape] = field(default_factory=PersistentMap)
-    # The names of nodes by their labels in OWN_LABELS.
+    # The names of nodes by their labels in `own_labels`.
     _names: PersistentMap[tuple[str, str], frozenset[str]] = field(default_factory=PersistentMap)
     # The requests of pods by node, also of nodes without an event yet.
     _loads: PersistentMap[str, requests.Amounts] = field(default_factory=PersistentMap)
@@ -58,7 +62,7 @@ class ClusterView:
         return (node for group in self.groups.values() for node in group.nodes.values())
 
     def named(self, key: str, value: str) -> frozenset[str]:
-        """The names of the nodes with this label, which is one of OWN_LABELS."""
+        """The names of the nodes with this label, which is one of `own_labels`."""
         return self._names.get((key, value)) or frozenset()
 
     def pods_by_labels(self, namespace: str) -> Iterator[tuple[Labels, Mapping[str, int]]]:
@@ -75,17 +79,13 @@ class ClusterView:
 
     def with_node(self, node: objects.Object) -> "ClusterView":
         """A view with a node added or updated."""
-        new, old = nodes.of_object(node, self._loads.get(node.name) or _NOTHING), self.node(node.name)
+        load, old = self._loads.get(node.name) or _NOTHING, self.node(node.name)
+        new = nodes.of_object(node, load, self.own_labels)
         if old == new:
             return self
         is_same_shape = old is not None and (old.shape, old.own) == (new.shape, new.own)
         view = self if is_same_shape else self.without_node(node.name)
-        return dataclasses.replace(
-            view,
-            groups=view._with_group(new),
-            _shapes=view._shapes.having(node.name, new.shape),
-            _names=view._names if is_same_shape else _named(view._names, new, 1),
-        )
+        return view._having(new, _names=view._names if is_same_shape else _named(view._names, new, 1))._regrouped()
 
     def without_node(self, name: str) -> "ClusterView":
         """A view without a node. Its pods are kept until they are deleted."""
@@ -160,6 +160,21 @@ class ClusterView:
             _pods_by_labels=self._pods_by_labels.counted(placed.namespace, placed.labels, placed.node, times),
             _anti_affinity=anti_affinity_terms,
         )
+
+    def _having(self, node: Node, **changes: Any) -> "ClusterView":
+        shapes = self._shapes.having(node.name, node.shape)
+        return dataclasses.replace(self, groups=self._with_group(node), _shapes=shapes, **changes)
+
+    def _regrouped(self) -> "ClusterView":
+        """A view with fewer groups, if there are too many: labels that tell most nodes apart leave the shapes."""
+        if len(self.groups) <= self.most_groups:
+            return self
+        own = own_labels.found(self.groups, self.own_labels, most_groups=self.most_groups // 2)
+        view = dataclasses.replace(self, own_labels=own, groups={}, _shapes=PersistentMap(), _names=PersistentMap())
+        for node in self.nodes():
+            regrouped = nodes.with_own(node, own)
+            view = view._having(regrouped, _names=_named(view._names, regrouped, 1))
+        return dataclasses.replace(view, most_groups=max(self.most_groups, 2 * len(view.groups)))
 
     def _with_group(self, node: Node) -> Mapping[Shape, NodeGroup]:
         group = self.groups.get(node.shape) or NodeGroup(node.shape)

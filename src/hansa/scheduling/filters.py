@@ -8,7 +8,7 @@ from typing import Final
 
 from hansa.kube.language import affinity, field_selectors, selectors, tolerations
 from hansa.scheduling.cluster_view import ClusterView
-from hansa.scheduling.node import OWN_LABELS, Node, Shape
+from hansa.scheduling.node import Node, Shape
 from hansa.scheduling.plugins import FilterReason, NodeCheck
 from hansa.scheduling.pod_request import PodRequest
 
@@ -46,7 +46,7 @@ def labels(request: PodRequest, view: ClusterView) -> NodeCheck | None:
     wanted = request.affinity
     if _is_empty(wanted):
         return None
-    if not names_nodes(wanted):
+    if not names_nodes(wanted, view):
         return NodeCheck(lambda shape: "" if wanted.matches("", shape.labels) else _NO_MATCH)
     names = _named_nodes(wanted, view)
     if names is None:
@@ -59,11 +59,11 @@ def labels(request: PodRequest, view: ClusterView) -> NodeCheck | None:
     )
 
 
-def names_nodes(wanted: affinity.NodeAffinity) -> bool:
+def names_nodes(wanted: affinity.NodeAffinity, view: ClusterView) -> bool:
     """Whether the constraints can distinguish nodes of one shape."""
     terms = wanted.required.terms if wanted.required else ()
     conditions = [*wanted.labels.requirements, *(one for term in terms for one in term.labels.requirements)]
-    return any(term.fields.terms for term in terms) or any(one.key in OWN_LABELS for one in conditions)
+    return any(term.fields.terms for term in terms) or any(one.key in view.own_labels for one in conditions)
 
 
 def is_wanted(request: PodRequest, node: Node) -> bool:
@@ -87,7 +87,7 @@ def _names(
         if not field.negated:
             return frozenset({field.value})
     for one in labels.requirements:
-        if one.key in OWN_LABELS and one.operator in (selectors.Operator.EQUALS, selectors.Operator.IN):
+        if one.key in view.own_labels and one.operator in (selectors.Operator.EQUALS, selectors.Operator.IN):
             return frozenset[str]().union(*(view.named(one.key, value) for value in one.values))
     return None
 

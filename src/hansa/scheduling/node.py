@@ -1,6 +1,6 @@
 """A node for schedulers: its free resources, and its shape (labels, taints, state), which many nodes share.
 
-Labels that are unique per node are not part of the shape: otherwise every node had its own.
+Labels that tell nodes apart are not part of the shape: otherwise every node had its own.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from hansa.kube.language import tolerations
 from hansa.model import capacity, requests
 
 OWN_LABELS: Final = frozenset({"kubernetes.io/hostname", "alpha.eksctl.io/instance-id"})
-"""Labels that are unique per node."""
+"""Labels that are unique per node in every cluster; a view finds those of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,27 +39,33 @@ class Node(msgspec.Struct, frozen=True, gc=False):
 
     def label(self, key: str) -> str | None:
         """The value of one label."""
-        return self.own.get(key) if key in OWN_LABELS else self.shape.labels.get(key)
+        return self.own[key] if key in self.own else self.shape.labels.get(key)
 
     def labels(self) -> dict[str, str]:
         """All labels."""
         return {**self.shape.labels, **self.own}
 
 
-def of_object(node: objects.Object, load: Mapping[str, int]) -> Node:
+def of_object(node: objects.Object, load: Mapping[str, int], own_labels: frozenset[str] = OWN_LABELS) -> Node:
     """Decode a Node whose pods request this load."""
     spec, status = node.decode("spec", capacity.NodeSpec), node.decode("status", capacity.NodeStatus)
-    labels = {key: value for key, value in node.labels.items() if key not in OWN_LABELS}
-    shape = Shape(
-        pairs=tuple(sorted(labels.items())),
+    state = Shape(
         taints=spec.taints or (),
         is_ready=any(one.type == "Ready" and one.status == "True" for one in status.conditions or ()),
         is_cordoned=bool(spec.unschedulable) or node.is_deleting,
-        labels=labels,
     )
-    own = {key: node.labels[key] for key in OWN_LABELS if key in node.labels}
     allocatable = requests.amounts(status.allocatable)
-    return Node(node.name, shape, own, allocatable, remaining(allocatable, load))
+    return with_own(Node(node.name, state, node.labels, allocatable, remaining(allocatable, load)), own_labels)
+
+
+def with_own(node: Node, own_labels: frozenset[str]) -> Node:
+    """The node with exactly these labels outside its shape."""
+    labels: dict[str, str] = {}
+    own: dict[str, str] = {}
+    for key, value in node.labels().items():
+        (own if key in own_labels else labels)[key] = value
+    shape = Shape(tuple(sorted(labels.items())), node.shape.taints, node.shape.is_ready, node.shape.is_cordoned, labels)
+    return Node(node.name, shape, own, node.allocatable, node.free)
 
 
 def remaining(allocatable: Mapping[str, int], load: Mapping[str, int]) -> requests.Amounts:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 
 from hansa.scheduling import filters
 from hansa.scheduling.cluster_view import ClusterView
-from hansa.scheduling.node import OWN_LABELS, Node
+from hansa.scheduling.node import Node
 from hansa.scheduling.plugins import FilterReason, NodeCheck
 from hansa.scheduling.pod_affinity_terms import Spread, Term
 from hansa.scheduling.pod_request import PodRequest
@@ -22,9 +22,9 @@ def affinity(request: PodRequest, view: ClusterView) -> NodeCheck | None:
     if not matching and all(term.matches(request.namespace, request.labels) for term in terms):
         # The first pod of a group that matches its own terms may use any node with the topology label.
         return _all_of(
-            [_label_check(one.topology, lambda value: "" if value is not None else _AFFINITY) for one in terms]
+            [_label_check(one.topology, lambda value: "" if value is not None else _AFFINITY, view) for one in terms]
         )
-    return _all_of([_inside(term.topology, _domains(view, matching, term.topology)) for term in terms])
+    return _all_of([_inside(term.topology, _domains(view, matching, term.topology), view) for term in terms])
 
 
 def anti_affinity(request: PodRequest, view: ClusterView) -> NodeCheck | None:
@@ -37,7 +37,7 @@ def anti_affinity(request: PodRequest, view: ClusterView) -> NodeCheck | None:
         if term.selector.matches(request.labels):
             existing.setdefault(term.topology, set()).update(_domains(view, counts, term.topology))
     checks = [
-        _outside(topology, values, reason)
+        _outside(topology, values, reason, view)
         for excluded, reason in ((own, _ANTI_AFFINITY), (existing, _EXISTING_ANTI_AFFINITY))
         for topology, values in excluded.items()
         if values
@@ -57,12 +57,12 @@ _EXISTING_ANTI_AFFINITY = "node(s) didn't satisfy existing pods anti-affinity ru
 _SPREAD = "node(s) didn't match pod topology spread constraints"
 
 
-def _inside(topology: str, values: Collection[str]) -> NodeCheck:
-    return _label_check(topology, lambda value: "" if value in values else _AFFINITY)
+def _inside(topology: str, values: Collection[str], view: ClusterView) -> NodeCheck:
+    return _label_check(topology, lambda value: "" if value in values else _AFFINITY, view)
 
 
-def _outside(topology: str, values: Collection[str], reason: FilterReason) -> NodeCheck:
-    return _label_check(topology, lambda value: reason if value in values else "")
+def _outside(topology: str, values: Collection[str], reason: FilterReason, view: ClusterView) -> NodeCheck:
+    return _label_check(topology, lambda value: reason if value in values else "", view)
 
 
 def _within_skew(one: Spread, request: PodRequest, view: ClusterView) -> NodeCheck:
@@ -77,7 +77,7 @@ def _within_skew(one: Spread, request: PodRequest, view: ClusterView) -> NodeChe
         is_exceeded = counts.get(value, 0) + own - lowest > one.max_skew
         return f"{_SPREAD} (maxSkew {one.max_skew} over {one.topology})" if is_exceeded else ""
 
-    return _label_check(one.topology, reason)
+    return _label_check(one.topology, reason, view)
 
 
 class _DomainCounts:
@@ -86,7 +86,7 @@ class _DomainCounts:
     def __init__(self, one: Spread, request: PodRequest, view: ClusterView) -> None:
         self._one, self._ask, self._view = one, request, view
         self._every = {spread.topology for spread in request.pod_constraints.spreads}
-        self._is_by_node = not self._every.isdisjoint(OWN_LABELS) or filters.names_nodes(request.affinity)
+        self._is_by_node = not self._every.isdisjoint(view.own_labels) or filters.names_nodes(request.affinity, view)
 
     def counts(self) -> Mapping[str, int]:
         """The number of pods in each domain with any."""
@@ -137,9 +137,9 @@ def _domains(view: ClusterView, names: Collection[str] | Iterator[str], topology
     return {value for node in nodes if node is not None and (value := node.label(topology)) is not None}
 
 
-def _label_check(topology: str, reason: Callable[[str | None], FilterReason]) -> NodeCheck:
-    """A check of the value of one label, on shapes unless the label is unique per node."""
-    if topology in OWN_LABELS:
+def _label_check(topology: str, reason: Callable[[str | None], FilterReason], view: ClusterView) -> NodeCheck:
+    """A check of the value of one label, on shapes unless the label tells nodes apart."""
+    if topology in view.own_labels:
         return NodeCheck(node=lambda node: reason(node.label(topology)))
     return NodeCheck(lambda shape: reason(shape.labels.get(topology)))
 
