@@ -33,11 +33,13 @@ class Federation:
         """The log of a cluster's agent."""
         return self.folder / f"agent-{name}.log"
 
-    async def start(self, *names: str) -> None:
+    async def start(self, *names: str, flags: tuple[str, ...] = ()) -> None:
         """Start the agents of these clusters, by default of all, and wait until they have installed everything."""
         for name in names or tuple(self.members):
             config = str(self.members[name].cluster.kubeconfig)
-            self.agents[name] = await programs.start("agent", "--kubeconfig", config, *self.flags, log=self.log(name))
+            self.agents[name] = await programs.start(
+                "agent", "--kubeconfig", config, *self.flags, *flags, log=self.log(name)
+            )
         for name in names or tuple(self.members):
             await eventually(functools.partial(self._is_installed, name), within=PATIENCE)
 

@@ -1,0 +1,157 @@
+"""Services that select proxy pods lead to their delegates in all clusters; global Services and Ingresses are copied."""
+
+import asyncio
+import json
+
+from eventually import eventually
+from federation import AGENT, a_deployment
+from hansa.model import keys
+from league import PATIENCE
+
+ANNOTATIONS = ("io.cilium/global-service", "service.cilium.io/global")
+PREFIXED = {"multicluster.admiralty.io/app": "web"}
+
+
+def a_service(name="web", *, annotations=None, **spec):
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": name, "annotations": annotations or {}},
+        "spec": {"selector": {"app": "web"}, "ports": [{"port": 80, "targetPort": 8080}], **spec},
+    }
+
+
+def an_ingress(backend):
+    path = {"path": "/", "pathType": "Prefix", "backend": {"service": {"name": backend, "port": {"number": 80}}}}
+    rules = [{"host": f"{backend}.example.com", "http": {"paths": [path]}}]
+    metadata = {"name": backend}
+    return {"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": metadata, "spec": {"rules": rules}}
+
+
+async def selects(member, namespace, name, selector, **labels):
+    """Wait until a Service has this selector; it."""
+
+    async def look():
+        found = await member.find("service", name, namespace=namespace)
+        assert found is not None, f"no service {name} in {member.name}"
+        assert found["spec"]["selector"] == selector, found
+        assert labels.items() <= found["metadata"].get("labels", {}).items(), found["metadata"]
+        return found
+
+    return await eventually(look, within=PATIENCE)
+
+
+async def has_gone(member, namespace, kind, name):
+    async def look():
+        assert await member.find(kind, name, namespace=namespace) is None, f"{kind} {name} is in {member.name}"
+        return True
+
+    await eventually(look, within=PATIENCE)
+
+
+async def test_a_service_of_proxies_is_rerouted_copied_and_restored(federation, namespace, nodes, pods):
+    await pods.apply(a_deployment("web", 4), a_service())
+    east = await selects(pods.east, namespace, "web", PREFIXED)
+    west = await selects(pods.west, namespace, "web", PREFIXED)
+    for one in (east, west):
+        assert [one["metadata"]["annotations"][key] for key in ANNOTATIONS] == ["true", "true"]
+    await pods.rolled_out("web")
+    for member in (pods.east, pods.west):
+        wanted = {one["status"]["podIP"] for one in await federation.delegates(member, namespace)}
+
+        async def led_to_delegates(member=member, wanted=wanted):
+            slices = await member.all("endpointslices", namespace=namespace)
+            found = {a for one in slices for e in one["endpoints"] or () for a in e["addresses"]}
+            assert found == wanted, (found, wanted)
+            return True
+
+        await eventually(led_to_delegates, within=PATIENCE)
+    await pods.apply(a_service(ports=[{"port": 81, "targetPort": 8081}]))  # a manifest knows nothing of the reroute
+
+    async def followed():
+        for member in (pods.east, pods.west):
+            one = await selects(member, namespace, "web", PREFIXED)
+            assert [port["port"] for port in one["spec"]["ports"]] == [81], member.name
+        return True
+
+    await eventually(followed, within=PATIENCE)
+    await pods.delete("deployment", "web")
+    east = await selects(pods.east, namespace, "web", {"app": "web"})
+    assert not {*ANNOTATIONS, keys.ORIGINAL_SELECTOR, keys.GLOBAL_SERVICE, keys.REROUTED} & {
+        *east["metadata"].get("annotations", {})
+    }
+    await has_gone(pods.west, namespace, "service", "web")
+
+
+async def test_users_who_write_meanwhile_lose_nothing_and_are_not_fought(federation, namespace, nodes, pods):
+    """Each manifest that is applied is rerouted with one write, and no edit is overwritten."""
+    await pods.apply(a_deployment("web", 1), a_service())
+    await selects(pods.east, namespace, "web", PREFIXED)
+    before = len(rerouting(pods.east, namespace))
+    turns = 8
+
+    async def apply():
+        for turn in range(turns):
+            await pods.apply(a_service(sessionAffinity="ClientIP", ports=[{"port": 80 + turn}]))
+
+    async def edit():
+        for turn in range(turns):
+            await pods.east.kubectl("-n", namespace, "label", "service", "web", f"turn={turn}", "--overwrite")
+
+    async def replace():
+        for turn in range(turns):
+            patch = {"spec": {"selector": {"app": "web", keys.FEDERATION + "/app": None}}}
+            patch["metadata"] = {"annotations": {"example.com/turn": f"{turn}"}}
+            await pods.east.kubectl("-n", namespace, "patch", "service", "web", "--type=merge", "-p", json.dumps(patch))
+
+    await asyncio.gather(apply(), edit(), replace())
+    for member in (pods.east, pods.west):
+
+        async def last(member=member):
+            one = await selects(member, namespace, "web", PREFIXED, turn=f"{turns - 1}")
+            assert one["metadata"]["annotations"]["example.com/turn"] == f"{turns - 1}"
+            assert (one["spec"]["sessionAffinity"], one["spec"]["ports"][0]["port"]) == ("ClientIP", 80 + turns - 1)
+            return True
+
+        await eventually(last, within=PATIENCE)
+    accepted = [one for one in rerouting(pods.east, namespace)[before:] if one["responseStatus"]["code"] == 200]
+    assert len(accepted) <= 3 * turns, len(accepted)
+    await asyncio.sleep(0.5)  # longer than the audit log takes
+    assert [one for one in rerouting(pods.east, namespace)[before:] if one["responseStatus"]["code"] == 200] == accepted
+
+
+def rerouting(member, namespace):
+    """The agent's writes of Services in its own cluster."""
+    writes = (one for one in member.requests(agent=AGENT) if one["verb"] == "patch")
+    return [one for one in writes if one["requestURI"].startswith(f"/api/v1/namespaces/{namespace}/services/web?")]
+
+
+async def test_any_global_service_is_copied_and_ingresses_follow(federation, namespace, nodes, pods):
+    """Of ordinary pods, headless, with labels that keep their keys; a Service that is not global stays alone."""
+    headless = {"selector": {"app": "db"}, "clusterIP": "None", "ipFamilyPolicy": "PreferDualStack"}
+    await pods.apply(
+        a_service("db", annotations={"io.cilium/global-service": "true"}, **headless),
+        a_service("local", selector={"app": "local"}),
+        a_deployment("web", 1, annotations={keys.NO_PREFIX: "^app="}),
+        a_service("web", annotations={keys.NO_PREFIX: "^app="}),
+        *(an_ingress(name) for name in ("web", "local")),
+    )
+    copy = await selects(pods.west, namespace, "db", {"app": "db"})
+    assert copy["spec"]["clusterIP"] == "None"
+    await selects(pods.west, namespace, "web", {"app": "web"})
+
+    async def follows():
+        ingress = await pods.west.find("ingress", "web", namespace=namespace)
+        assert ingress is not None
+        assert ingress["spec"]["rules"][0]["host"] == "web.example.com"
+        return True
+
+    await eventually(follows, within=PATIENCE)
+    for kind in ("service", "ingress"):
+        assert await pods.west.find(kind, "local", namespace=namespace) is None
+    await pods.east.kubectl("-n", namespace, "annotate", "service", "db", "io.cilium/global-service-")
+    await has_gone(pods.west, namespace, "service", "db")
+    await pods.delete("deployment/web", "service/web")
+    for kind in ("service", "ingress"):
+        await has_gone(pods.west, namespace, kind, "web")
+    assert await pods.east.find("ingress", "web", namespace=namespace) is not None
