@@ -21,7 +21,7 @@ setup: .venv/ready
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-demo: .venv/ready  ## real clusters: pods of one that run in others, tenants that share one, a pool of clusters
+demo: .venv/ready  ## real clusters: pods of one that run in others, tenants that share one, a pool of clusters, a burst
 	@PATH="$(CURDIR)/$(BIN):$$PATH" hansa demo
 
 test: setup  ## everything, and failed tests again alone (see CONTRIBUTING.md); T=path[::name] runs a part

@@ -5,7 +5,6 @@ ClusterSource or ClusterTarget is empty.
 """
 
 import hashlib
-import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,6 +13,8 @@ import msgspec
 from hansa.kube.objects import Malformed, NamespacedName, Object
 from hansa.kube.resource import Resource
 from hansa.model import keys
+from hansa.model.translation.federation import label_patterns
+from hansa.model.translation.federation.label_patterns import InvalidPattern
 from hansa.runtime.errors import HansaError
 
 GROUP, VERSION = keys.FEDERATION, "v1alpha1"
@@ -126,7 +127,7 @@ class Target:
     def is_excluded(self, label: str, value: str) -> bool:
         """Whether a label of the target's nodes is not one of the virtual node."""
         pattern = self.spec.excluded_labels_regexp
-        return bool(pattern) and re.search(pattern, f"{label}={value}") is not None
+        return bool(pattern) and label_patterns.compiled(pattern).search(f"{label}={value}") is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,10 +164,9 @@ def target(obj: Object) -> Target:
     if bool(spec.is_self) == (spec.kubeconfig_secret is not None):
         raise BadObject("InvalidSpec", "set either self: true or kubeconfigSecret, not both and not neither")
     try:
-        re.compile(spec.excluded_labels_regexp)
-    except re.error as error:
-        message = f'excludedLabelsRegexp "{spec.excluded_labels_regexp}" is not a regular expression: {error}'
-        raise BadObject("InvalidSpec", message) from None
+        label_patterns.compiled(spec.excluded_labels_regexp)
+    except InvalidPattern as error:
+        raise BadObject("InvalidSpec", f'excludedLabelsRegexp "{spec.excluded_labels_regexp}": {error}') from None
     return Target(obj, spec)
 
 

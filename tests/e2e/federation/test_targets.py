@@ -45,7 +45,7 @@ async def test_broken_targets_say_why_and_delay_no_other(federation, namespace, 
     await pods.apply(*(a_target(name, namespace) for name in (*broken, "missing")))
     for name, reason in (
         ("missing", "missing"),
-        ("garbage", "kubeconfig"),
+        ("garbage", "is not YAML"),
         ("denied", "401"),
         ("silent", ""),
         ("refused", ""),

@@ -8,6 +8,7 @@ import pytest
 
 import programs
 from eventually import eventually
+from hansa.cli.demo import burst
 from hansa.programs import process
 from leftovers import owned_folder
 
@@ -81,15 +82,36 @@ async def test_the_pool_is_shown_as_the_seed_does_and_may_be_kept(demo):
     assert await interrupted(program, folder) == 0
 
 
+async def shown_to_its_end(demo, name):
+    """Everything that a demo prints; it leaves nothing behind."""
+    program, folder = await demo(name)
+    assert await program.ended(within=WITHIN) == 0, program.log.read_text()[-8000:]
+    shown, goes = program.log.read_text().split("\n# Stopping and removing everything\n")
+    assert (goes, list(folder.iterdir())) == ("", [])
+    return shown
+
+
 @pytest.mark.parametrize(
     ("name", "last"), [("nodes", "$ kubectl --context bergen wait --for=delete pods"), ("tenants", "hello-")]
 )
 async def test_the_others_are_shown_to_their_end_and_leave_nothing(demo, name, last):
-    program, folder = await demo(name)
-    assert await program.ended(within=WITHIN) == 0, program.log.read_text()[-8000:]
-    shown, goes = program.log.read_text().split("\n# Stopping and removing everything\n")
-    assert last in shown.splitlines()[-1]
-    assert (goes, list(folder.iterdir())) == ("", [])
+    assert last in (await shown_to_its_end(demo, name)).splitlines()[-1]
+
+
+async def test_a_burst_moves_to_the_other_cluster_with_its_service(demo):
+    shown = await shown_to_its_end(demo, "burst")
+    before, after = zip(*(delegates(shown, name) for name in burst.CLUSTERS), strict=True)
+    assert (sum(before), 0 in before, after) == (10, False, (0, 10))
+    for name in burst.CLUSTERS:
+        service = shown.split(f"$ kubectl --context {name} get service nginx -o yaml\n")[1].split("\n$ ")[0]
+        assert 'io.cilium/global-service: "true"' in service
+        assert "  selector:\n    multicluster.admiralty.io/app: nginx" in service
+
+
+def delegates(shown, cluster):
+    """How many delegates run in a cluster, each time they are listed."""
+    listings = shown.split(f"$ kubectl --context {cluster} {burst.DELEGATES}\n")[1:]
+    return [listing.partition("$ kubectl")[0].count(" Running ") for listing in listings]
 
 
 async def test_ctrl_c_leaves_nothing(demo):

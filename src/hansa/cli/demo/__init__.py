@@ -3,14 +3,15 @@
 import argparse
 from typing import Any
 
-from hansa.cli.demo import nodes, pool, stage, tenants
+from hansa.cli.demo import burst, nodes, pool, stage, tenants
 
-SHOWS = {"nodes": nodes.show, "tenants": tenants.show, "pool": pool.show}
+SHOWS = {"nodes": nodes.show, "tenants": tenants.show, "pool": pool.show, "burst": burst.show}
 DEMOS = """\
 demos:
   nodes    pods of one cluster run in two others, through virtual nodes
   tenants  two tenants, each with its own control plane, share a cluster
   pool     a tenant's namespace is placed in a pool of super clusters, and its pods in one of them each
+  burst    pods of one cluster run in it and in another one, and move there
 """
 DESCRIPTION = """\
 Starts real Kubernetes clusters on this machine, prints each command with its output, and removes everything at the

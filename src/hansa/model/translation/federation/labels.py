@@ -4,24 +4,14 @@
 that keep their keys.
 """
 
-import functools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from hansa.model import keys
-from hansa.runtime import errors
-
-LONGEST_PATTERN: Final = 256  # characters
-MOST_REPETITIONS: Final = 3  # of one pattern: each multiplies the time of a search by the length of the label
-# Not in Go's syntax, or exponential in Python's: lookarounds, back references, a repetition of a group.
-_REFUSED: Final = re.compile(r"\(\?|\\[1-9]|\)[*+{]")
-_REPETITION: Final = re.compile(r"(?<!\\)[*+{]")
-
-
-class InvalidPattern(errors.HansaError):
-    """The regular expression is not supported; the message has the remedy."""
+from hansa.model.translation.federation import label_patterns
+from hansa.model.translation.federation.label_patterns import InvalidPattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +49,8 @@ class Relabeling:
 
 def of(annotations: Mapping[str, str]) -> Relabeling:
     """The relabeling for an object with these annotations. Raises InvalidPattern."""
-    return _relabeling(annotations.get(keys.NO_PREFIX, ""))
+    pattern = annotations.get(keys.NO_PREFIX, "")
+    return Relabeling(label_patterns.compiled(pattern)) if pattern else Relabeling()
 
 
 def check(annotations: Mapping[str, str]) -> str:
@@ -69,19 +60,3 @@ def check(annotations: Mapping[str, str]) -> str:
     except InvalidPattern as error:
         return str(error)
     return ""
-
-
-@functools.lru_cache(maxsize=256)
-def _relabeling(pattern: str) -> Relabeling:
-    if not pattern:
-        return Relabeling()
-    if len(pattern) > LONGEST_PATTERN:
-        raise InvalidPattern(f"has {len(pattern)} characters; use at most {LONGEST_PATTERN}")
-    if found := _REFUSED.search(pattern):
-        raise InvalidPattern(f'"{found[0]}" is not supported; use alternatives, classes and plain repetitions')
-    if len(_REPETITION.findall(pattern)) > MOST_REPETITIONS:
-        raise InvalidPattern(f"repeats more than {MOST_REPETITIONS} times; use a simpler expression")
-    try:
-        return Relabeling(re.compile(pattern, re.ASCII))
-    except re.error as error:
-        raise InvalidPattern(f"not a regular expression: {error}") from None
