@@ -41,6 +41,7 @@ class ManagerSettings:
     provisioner: str
     process: processes.ProcessSettings
     pool: ServiceCidrPool
+    vn_agent_ca: bytes = b""  # PEM; API servers verify vn-agents by it
     workers: int = 10
     deadline: float = 600.0
     is_installed: bool = True
@@ -94,7 +95,7 @@ def provisioners(settings: ManagerSettings, client: Client, *, meta: str, clock:
         case ProcessProvisioner.name:
             chosen = ProcessProvisioner(settings.process, meta=meta)
         case StatefulSets.name:
-            chosen = StatefulSets(client)
+            chosen = StatefulSets(client, vn_agent_ca=settings.vn_agent_ca)
     synced = [kind for kind, rule in virtualcluster.shared(ModeSettings()).rules.items() if rule.is_synced]
     existing: Provisioner = Existing(client, synced=synced, user_agent=agent(COMPONENT), clock=clock)
     return {one.name: one for one in (chosen, existing) if one is not None}

@@ -10,6 +10,7 @@ from typing import Any
 from hansa.app import program, vc_manager
 from hansa.app.vc_manager import ManagerSettings
 from hansa.cli import component_flags, feature_gates, go_values, log_flags, unused_flags, upstream_flags
+from hansa.kube import certificates
 from hansa.kube.credentials.source import CredentialSource
 from hansa.runtime.errors import HansaError
 from hansa.tenancy import api
@@ -90,6 +91,13 @@ def add_to(commands: Any) -> None:
         metavar="BITS",
         help="prefix length of the subnets of --service-range (default %(default)s)",
     )
+    parser.add_argument(
+        "--vn-agent-ca",
+        type=Path,
+        metavar="FILE",
+        help="CA of the serving certificates of vn-agents, which API servers of tenants then verify (default: not"
+        " verified)",
+    )
     feature_gates.add_to(parser, has_pooling=False)
     _add_process(parser.add_argument_group("control planes as processes"))
     component_flags.add_version(parser)
@@ -148,6 +156,7 @@ def read(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Manag
         is_etcd_shared=arguments.etcd == "shared",
         is_etcd_fast=arguments.etcd_fast,
         nice=arguments.tenant_nice,
+        vn_agent_ca=arguments.vn_agent_ca.absolute() if arguments.vn_agent_ca else None,
         versions=arguments.binaries.absolute() if arguments.binaries else None,
     )
     return ManagerSettings(
@@ -155,6 +164,7 @@ def read(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Manag
         provisioner=PROVISIONERS[arguments.provisioner],
         process=process,
         pool=ServiceCidrPool(arguments.service_range, arguments.service_prefix),
+        vn_agent_ca=_certificates(arguments.vn_agent_ca),
         workers=arguments.num_reconciles,
         deadline=arguments.provisioner_timeout,
         is_installed=arguments.install,
@@ -166,6 +176,14 @@ def read(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Manag
 def _default_state(environment: Mapping[str, str]) -> Path:
     home = environment.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(home) / "hansa-tenants"
+
+
+def _certificates(path: Path | None) -> bytes:
+    """The content of --vn-agent-ca. An API server with an invalid one would not start."""
+    try:
+        return certificates.bundle(path.read_bytes()) if path else b""
+    except (OSError, ValueError) as error:
+        raise HansaError(f"--vn-agent-ca {path} cannot be used: {error}; give a file with PEM certificates") from None
 
 
 def _positive(text: str) -> int:

@@ -84,6 +84,16 @@ def validity(certificate: bytes) -> tuple[datetime, datetime]:
     return read.not_valid_before_utc, read.not_valid_after_utc
 
 
+def fingerprint(certificate: bytes) -> str:
+    """The SHA-256 of a certificate, in hexadecimal digits."""
+    return x509.load_pem_x509_certificate(certificate).fingerprint(hashes.SHA256()).hex()
+
+
+def bundle(data: bytes) -> bytes:
+    """PEM certificates, without anything else that the data has, such as a key. Raises ValueError if there are none."""
+    return b"".join(one.public_bytes(serialization.Encoding.PEM) for one in x509.load_pem_x509_certificates(data))
+
+
 def signing_pair() -> KeyPair:
     """A key pair without certificate, to sign service account tokens."""
     key = _new_key()

@@ -82,6 +82,13 @@ class Spec(msgspec.Struct, frozen=True, rename="camel"):
     opaque_meta_prefixes: tuple[str, ...] = ()
 
 
+class KubeletClient(msgspec.Struct, frozen=True):
+    """How vn-agents know the tenant's API server: the SHA-256 of its client certificates, and their CA as PEM."""
+
+    hashes: tuple[str, ...] = ()
+    ca: str = ""
+
+
 class Status(msgspec.Struct, frozen=True, rename="camel"):
     """The status of a VirtualCluster."""
 
@@ -92,6 +99,7 @@ class Status(msgspec.Struct, frozen=True, rename="camel"):
     service_cidr: str = ""
     cluster_version: str = ""
     super_clusters: tuple[str, ...] = ()
+    kubelet_client: KubeletClient = KubeletClient()
     conditions: tuple[Condition, ...] = ()
 
 

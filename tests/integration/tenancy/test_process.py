@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 from cryptography import x509
+from cryptography.hazmat.primitives import hashes
 
 import virtual_clusters
 from eventually import eventually
@@ -196,6 +197,10 @@ async def test_a_certificate_that_ends_soon_is_replaced_without_cutting_anyone_o
                 assert await watched == 0, "the watch went through all of it without a break"
     assert manager.processes(tenant) == before, "nothing was restarted"
     assert await manager.secret(tenant, "root-ca") == root
+    # vn-agents know the API server by both certificates.
+    served, recorded = await _served(manager, tenant), (await manager.find(tenant.key)).status.kubelet_client
+    assert recorded.hashes == (served.fingerprint(hashes.SHA256()).hex(), old.fingerprint(hashes.SHA256()).hex())
+    assert recorded.ca.encode() == root["tls.crt"]
 
 
 async def test_an_upgrade_goes_component_by_component_and_keeps_tokens_good(manager, tenant):

@@ -1,11 +1,13 @@
 """The flags of `hansa vc-manager`."""
 
 import argparse
+import datetime
 from pathlib import Path
 
 import pytest
 
 from hansa.cli import vc_manager
+from hansa.kube import certificates
 from hansa.runtime.errors import HansaError
 
 
@@ -51,3 +53,16 @@ def test_nonsense_is_refused(words, capsys):
 def test_a_range_that_cannot_be_divided_is_refused():
     with pytest.raises(HansaError, match="cannot be divided"):
         settings("--service-prefix", "8")
+
+
+def test_the_authority_of_vn_agents_is_read_at_once(tmp_path):
+    now = datetime.datetime.now(datetime.UTC)
+    authority, nonsense = tmp_path / "ca.crt", tmp_path / "nonsense"
+    pair = certificates.authority("vn-agents", now)
+    authority.write_bytes(pair.certificate + pair.key)
+    nonsense.write_text("PEM")
+    found = settings("--vn-agent-ca", str(authority))
+    assert (found.vn_agent_ca, found.process.vn_agent_ca) == (pair.certificate, authority)
+    for path in (nonsense, tmp_path / "missing"):
+        with pytest.raises(HansaError, match="give a file with PEM certificates"):
+            settings("--vn-agent-ca", str(path))

@@ -12,6 +12,8 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
+import msgspec
+
 from hansa.control import controller, queue, store, table
 from hansa.control.audit import Audit
 from hansa.control.event_recorder import EventType, InvolvedObject, Recorder
@@ -28,6 +30,7 @@ from hansa.tenancy.api import (
     BadVirtualCluster,
     ConditionState,
     ConditionType,
+    KubeletClient,
     Network,
     Phase,
     VirtualCluster,
@@ -82,7 +85,7 @@ class VirtualClusters:
         )
         self._vcs: store.Store | None = None
         self._cidr_lock = asyncio.Lock()
-        self._provisioning: dict[NamespacedName, asyncio.Task[Ready | Progress]] = {}
+        self._provisioning: dict[NamespacedName, asyncio.Task[Ready | Progress | KubeletClient]] = {}
         self._audit = Audit(self._keys, self._queue.add, period=AUDIT_SECONDS, clock=clock)
         self._times = metrics.histogram(
             "hansa_tenant_provision_seconds",
@@ -163,9 +166,17 @@ class VirtualClusters:
         if is_upgrade and vc.status.phase != Phase.UPDATING:
             message = f"upgrading the control plane to ClusterVersion {choice.version.name}"
             return self._proceed(await self._report(vc, status.working(vc, message, is_upgrade=True)))
-        match await self._provision(tenant, choice, vc.service_cidr):
+        return await self._advance(tenant, choice, vc.service_cidr, is_upgrade=is_upgrade)
+
+    async def _advance(
+        self, tenant: Tenant, choice: Choice, services: Network, *, is_upgrade: bool
+    ) -> controller.Outcome:
+        vc = tenant.vc
+        match await self._provision(tenant, choice, services):
             case None:
                 return controller.After(0.0)
+            case KubeletClient() as client:
+                return self._proceed(await self._write(vc, {"kubeletClient": msgspec.to_builtins(client)}))
             case Progress(reason, after):
                 await self._report(vc, status.working(vc, reason, is_upgrade=is_upgrade))
                 return controller.After(after)
@@ -180,7 +191,9 @@ class VirtualClusters:
             running.cancel()
         self._queue.add(key)
 
-    async def _provision(self, tenant: Tenant, choice: Choice, services: Network) -> Ready | Progress | None:
+    async def _provision(
+        self, tenant: Tenant, choice: Choice, services: Network
+    ) -> Ready | Progress | KubeletClient | None:
         """Run the provisioner; None if it was cancelled because the VirtualCluster is deleted."""
         key = tenant.vc.key
         running = self._provisioning[key] = asyncio.ensure_future(tenant.ensure(choice, services))
@@ -256,8 +269,11 @@ class VirtualClusters:
                 "control plane status changed",
                 extra={"phase": str(report.phase), "reason": report.reason, "detail": report.message},
             )
-        # With the resourceVersion a decision on a stale object is a conflict, not an overwrite.
-        patch["metadata"] = {"uid": vc.uid, "resourceVersion": vc.object.version}
+        return await self._write(vc, patch["status"])
+
+    async def _write(self, vc: VirtualCluster, changes: Mapping[str, object]) -> Object:
+        """Patch the status. With the resourceVersion a decision on a stale object is a conflict, not an overwrite."""
+        patch = {"metadata": {"uid": vc.uid, "resourceVersion": vc.object.version}, "status": changes}
         written = await self._client.patch(
             VIRTUAL_CLUSTERS, vc.name, patch, namespace=vc.namespace, subresource="status"
         )

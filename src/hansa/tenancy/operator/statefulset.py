@@ -16,6 +16,7 @@ from hansa.tenancy.operator import statefulset_objects, tenant_client
 from hansa.tenancy.operator.pki import Pki
 from hansa.tenancy.operator.provisioning import DesiredControlPlane, Endpoint, Progress, Ready, Removed, Requeue
 
+APPLIED = (resources.STATEFUL_SETS, resources.SERVICES, resources.CONFIG_MAPS)
 FIELD_MANAGER = "virtualcluster/provisioner/native"
 FIRST_OBJECTS_SECONDS = 1.0  # between two checks whether the controllers created what pods need
 RECHECK_SECONDS = 60.0  # a change of a StatefulSet requeues sooner
@@ -26,8 +27,8 @@ class StatefulSets:
 
     name = "native"
 
-    def __init__(self, client: Client) -> None:
-        self._client = client
+    def __init__(self, client: Client, *, vn_agent_ca: bytes = b"") -> None:
+        self._client, self._vn_agent_ca = client, vn_agent_ca
 
     async def locate(self, desired: DesiredControlPlane) -> Endpoint | Progress:
         """Apply the API server's Service: its address has to be in the certificate."""
@@ -53,7 +54,9 @@ class StatefulSets:
     async def ensure(self, desired: DesiredControlPlane, pki: Pki) -> Ready | Progress:
         """Apply each component when the one before it is ready."""
         ready: list[str] = []
-        for component in statefulset_objects.components(desired, pki):
+        if self._vn_agent_ca:
+            await self._apply(statefulset_objects.vn_agent_config(desired, self._vn_agent_ca))
+        for component in statefulset_objects.components(desired, pki, vn_agent_ca=self._vn_agent_ca):
             if component.service is not None:
                 await self._apply(component.service)
             statefulset = await self._apply(component.statefulset)
@@ -79,7 +82,7 @@ class StatefulSets:
                         requeue(key, 0.0)
 
     async def _apply(self, obj: Object) -> Object:
-        resource = next(one for one in (resources.STATEFUL_SETS, resources.SERVICES) if one.kind == obj.kind)
+        resource = next(one for one in APPLIED if one.kind == obj.kind)
         return await self._client.apply(resource, obj, field_manager=FIELD_MANAGER, force=True)
 
 

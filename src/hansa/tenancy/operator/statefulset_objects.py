@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hansa.kube.objects import Object
-from hansa.kube.resources import SERVICES, STATEFUL_SETS
+from hansa.kube.resources import CONFIG_MAPS, SERVICES, STATEFUL_SETS
 from hansa.model import keys
 from hansa.tenancy.api import BadVirtualCluster, Bundle
 from hansa.tenancy.operator import pki
@@ -21,6 +21,8 @@ from hansa.tenancy.operator.provisioning import DesiredControlPlane
 ETCD, APISERVER, CONTROLLER_MANAGER = "etcd", "apiserver", "controller-manager"
 PEER_PORT = 2380
 SERVICE_RANGE = "--service-cluster-ip-range"
+# The CA of vn-agents: a ConfigMap of the root namespace, which the API server's pods mount.
+VN_AGENT_CA, VN_AGENT_CA_KEY, VN_AGENT_CA_PATH = "vn-agent-ca", "ca.crt", "/etc/kubernetes/pki/vn-agent"
 # A change of these Secrets restarts the pods. etcd reads certificates at every handshake, and its pods hold its data.
 HASHED = {
     ETCD: (),
@@ -45,9 +47,15 @@ def bundles(desired: DesiredControlPlane) -> dict[str, Bundle]:
     return found if spec.controller_manager is None else {**found, CONTROLLER_MANAGER: spec.controller_manager}
 
 
-def components(desired: DesiredControlPlane, keys_of: Pki) -> list[Component]:
+def components(desired: DesiredControlPlane, keys_of: Pki, *, vn_agent_ca: bytes = b"") -> list[Component]:
     """The objects of a control plane, by component, in the order of their start."""
-    return [_component(name, bundle, desired, keys_of) for name, bundle in bundles(desired).items()]
+    return [_component(name, bundle, desired, keys_of, vn_agent_ca) for name, bundle in bundles(desired).items()]
+
+
+def vn_agent_config(desired: DesiredControlPlane, vn_agent_ca: bytes) -> Object:
+    """The ConfigMap with the CA of vn-agents."""
+    manifest = {"data": {VN_AGENT_CA_KEY: vn_agent_ca.decode()}}
+    return _placed(manifest, CONFIG_MAPS.api_version, CONFIG_MAPS.kind, desired, name=VN_AGENT_CA)
 
 
 def service(name: str, desired: DesiredControlPlane) -> Object | None:
@@ -65,7 +73,7 @@ def etcd_names(desired: DesiredControlPlane) -> tuple[str, ...]:
     return tuple(f"{host}{suffix}" for host in hosts for suffix in ("", f".{desired.root}", f".{desired.root}.svc"))
 
 
-def _component(name: str, bundle: Bundle, desired: DesiredControlPlane, keys_of: Pki) -> Component:
+def _component(name: str, bundle: Bundle, desired: DesiredControlPlane, keys_of: Pki, vn_agent_ca: bytes) -> Component:
     manifest = copy.deepcopy(bundle.statefulset)
     template = manifest["spec"]["template"]
     metadata = template.setdefault("metadata", {})
@@ -77,8 +85,21 @@ def _component(name: str, bundle: Bundle, desired: DesiredControlPlane, keys_of:
         container["args"] = [*(container.get("args") or ()), f"--initial-cluster={','.join(peers)}"]
     else:
         _set_flag(container, SERVICE_RANGE, str(desired.services))
+    if name == APISERVER and vn_agent_ca:
+        _verify_vn_agents(template, vn_agent_ca)
     placed = _placed(manifest, STATEFUL_SETS.api_version, STATEFUL_SETS.kind, desired, name=name)
     return Component(name, placed, service(name, desired))
+
+
+def _verify_vn_agents(template: dict[str, Any], vn_agent_ca: bytes) -> None:
+    """Have the API server's pods verify vn-agents. It reads the CA once, so another one restarts them."""
+    template["metadata"]["annotations"] |= {f"{keys.TENANCY}/{VN_AGENT_CA}-hash": _hash((vn_agent_ca,))}
+    spec = template["spec"]
+    spec["volumes"] = [*(spec.get("volumes") or ()), {"name": VN_AGENT_CA, "configMap": {"name": VN_AGENT_CA}}]
+    container = spec["containers"][0]
+    mount = {"name": VN_AGENT_CA, "mountPath": VN_AGENT_CA_PATH, "readOnly": True}
+    container["volumeMounts"] = [*(container.get("volumeMounts") or ()), mount]
+    _set_flag(container, "--kubelet-certificate-authority", f"{VN_AGENT_CA_PATH}/{VN_AGENT_CA_KEY}")
 
 
 def hashes(component: str, keys_of: Pki) -> dict[str, str]:

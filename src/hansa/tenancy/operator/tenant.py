@@ -17,8 +17,8 @@ from hansa.kube.objects import Object
 from hansa.model import keys
 from hansa.runtime import clock
 from hansa.tenancy import api
-from hansa.tenancy.api import VIRTUAL_CLUSTERS, Network, VirtualCluster
-from hansa.tenancy.operator import pki, root_namespace, secrets, version_choice
+from hansa.tenancy.api import VIRTUAL_CLUSTERS, KubeletClient, Network, VirtualCluster
+from hansa.tenancy.operator import kubelet_client, pki, root_namespace, secrets, version_choice
 from hansa.tenancy.operator.pki import Identity, Pki
 from hansa.tenancy.operator.provisioning import (
     DesiredControlPlane,
@@ -64,8 +64,8 @@ class Tenant:
             await version_choice.keep(self.client, self.vc.root, choice.version)
         return choice
 
-    async def ensure(self, choice: Choice, services: Network) -> Ready | Progress:
-        """Create, repair or upgrade the control plane and its Secrets."""
+    async def ensure(self, choice: Choice, services: Network) -> Ready | Progress | KubeletClient:
+        """Create, repair or upgrade the control plane and its Secrets; a KubeletClient has to be recorded first."""
         desired = DesiredControlPlane(self.vc, choice.version, self.vc.root, services)
         match await self.provisioner.locate(desired):
             case Progress() as progress:
@@ -75,7 +75,8 @@ class Tenant:
                 await secrets.keep(self.client, [wanted], await secrets.read(self.client, desired.root))
                 return await self.provisioner.ensure(desired, Pki({}, {pki.ADMIN: kubeconfig}))
             case Endpoint() as endpoint:
-                return await self.provisioner.ensure(desired, await self._keys(desired, endpoint))
+                made = await self._keys(desired, endpoint)
+                return kubelet_client.due(self.vc, made) or await self.provisioner.ensure(desired, made)
 
     async def remove(self) -> Removed | Progress:
         """Remove the control plane and the root namespace, then the finalizer."""

@@ -118,3 +118,10 @@ def test_an_api_server_takes_less_memory_where_many_share_an_etcd():
 @pytest.mark.parametrize("component", [components.APISERVER, components.CONTROLLERS])
 def test_programs_are_started_with_the_niceness_of_the_settings(component):
     assert [lines().options(component).nice, replace(lines(), nice=7).options(component).nice] == [0, 7]
+
+
+def test_vn_agents_are_verified_by_their_authority_if_it_is_given():
+    flag = "--kubelet-certificate-authority"
+    plain, verifying = lines(), replace(lines(), vn_agent_ca=Path("/etc/vn-agent/ca.crt"))
+    assert not [word for word in plain.argv(components.APISERVER) if word.startswith(flag)]
+    assert f"{flag}=/etc/vn-agent/ca.crt" in verifying.argv(components.APISERVER)

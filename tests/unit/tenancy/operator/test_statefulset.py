@@ -141,3 +141,16 @@ def a_stateful_set(*, strategy="RollingUpdate", generation=2, **status):
 )
 def test_an_unready_stateful_set_has_a_reason(obj, sentence):
     assert statefulset.unready(obj) == sentence
+
+
+def test_the_api_server_verifies_vn_agents_by_their_authority(keys):
+    [_, made, controllers] = statefulset_objects.components(desired(), keys, vn_agent_ca=b"PEM")
+    template = made.statefulset.spec["template"]
+    assert "--kubelet-certificate-authority=/etc/kubernetes/pki/vn-agent/ca.crt" in container(made)["args"]
+    [mount] = [one for one in container(made)["volumeMounts"] if one["name"] == "vn-agent-ca"]
+    assert mount == {"name": "vn-agent-ca", "mountPath": "/etc/kubernetes/pki/vn-agent", "readOnly": True}
+    assert {"name": "vn-agent-ca", "configMap": {"name": "vn-agent-ca"}} in template["spec"]["volumes"]
+    assert "tenancy.x-k8s.io/vn-agent-ca-hash" in template["metadata"]["annotations"]
+    assert controllers == of("controller-manager", keys)
+    config = statefulset_objects.vn_agent_config(desired(), b"PEM")
+    assert (config.namespace, config.name, config.get("data")) == (ROOT, "vn-agent-ca", {"ca.crt": "PEM"})

@@ -111,6 +111,7 @@ class Commands:
     binaries: Mapping[str, Path]
     known: Mapping[str, frozenset[str]]
     nice: int = 0
+    vn_agent_ca: Path | None = None
 
     def argv(self, component: str) -> list[str]:
         """The command line of one component."""
@@ -162,6 +163,7 @@ class Commands:
             "tls-private-key-file": str(key(pki.APISERVER)),
             "kubelet-client-certificate": str(crt(pki.APISERVER)),
             "kubelet-client-key": str(key(pki.APISERVER)),
+            **({"kubelet-certificate-authority": str(self.vn_agent_ca)} if self.vn_agent_ca else {}),
             "service-account-issuer": f"https://kubernetes.default.svc.{self.desired.vc.domain}",
             "service-account-key-file": str(crt(pki.SERVICE_ACCOUNTS)),
             "service-account-signing-key-file": str(key(pki.SERVICE_ACCOUNTS)),

@@ -54,6 +54,7 @@ class ProcessSettings:
     is_etcd_shared: bool = False
     is_etcd_fast: bool = False
     nice: int = 0  # niceness of new processes, 0 to 19
+    vn_agent_ca: Path | None = None  # the CA of vn-agents, which API servers verify
     versions: Path | None = None  # --binaries: a folder with a folder of binaries for each version
     sources: binaries.Sources = field(default_factory=binaries.Sources)
 
@@ -108,6 +109,7 @@ class ProcessProvisioner:
                 binaries=programs,
                 known={name: await self._flags(programs[name]) for name in PROGRAMS[1:]},
                 nice=self._settings.nice,
+                vn_agent_ca=self._settings.vn_agent_ca,
             )
             serving = self._serve(tenant, commands, running, pki)
             # An API server waits forever for an etcd that exited.
