@@ -134,7 +134,7 @@ class Syncer:
             self._views.warn(key, "Malformed", str(error))
             return controller.Terminal(str(error))
         with view.decided(snapshot, todo):
-            self._report(view, key, todo)
+            self._report(view, snapshot.pair, todo)
             problems = await self._applied(todo, snapshot.pair, view)
         self._record_refusals(view, key, problems)
         if problems:
@@ -150,8 +150,9 @@ class Syncer:
             return []
         return [_translated(one, view) for one in await self._applier.apply(todo, decided, view)]
 
-    def _report(self, view: UpperView, key: Key, todo: plan.Plan) -> None:
+    def _report(self, view: UpperView, decided: Pair, todo: plan.Plan) -> None:
         """Handle the actions that write no object: Events about refusals, and when to requeue the key."""
+        key = decided.key
         for action in todo.actions:
             match action:
                 case plan.Refuse():
@@ -159,6 +160,8 @@ class Syncer:
                     name = NamespacedName(key.namespace, key.name)
                     for ref in view.placements.references.names(key.resource, name):
                         self._wakeups.put(key, until=view.clusters.key(ref))  # which may be why it is refused
+                    for topic in view.topics_read(decided, action.cluster):
+                        self._wakeups.put(key, until=topic)
                 case plan.Wait(until=Key() as until):
                     self._wakeups.put(key, until=until)
                 case plan.Wait(seconds=seconds) if seconds:

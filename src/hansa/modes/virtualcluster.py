@@ -1,6 +1,6 @@
 """VirtualCluster: every tenant has a control plane of its own, and its pods run in the super cluster.
 
-`mode` syncs tenants' objects to the super cluster. `shared` syncs the other way: nodes, volumes and public classes of
+`mode` syncs tenants' objects to the super cluster. `shared` syncs the other way: nodes, volumes and offered classes of
 the super cluster to its tenants. What a pool of super clusters changes is in `virtualcluster_pool`.
 """
 
@@ -14,6 +14,7 @@ from hansa.model.translation.common import services as common_services
 from hansa.model.translation.common.pod import unschedulable, updates
 from hansa.model.translation.tenant import (
     classes,
+    ingresses,
     messages,
     metadata,
     namespaces,
@@ -45,7 +46,7 @@ def mode(settings: VirtualClusterSettings) -> Mode:
 
 def shared(settings: VirtualClusterSettings) -> Mode:
     """The super cluster is the upper cluster, tenants are lower ones."""
-    rules = {rule.resource: rule for rule in (*_volumes(), *_nodes(settings), *_public_classes())}
+    rules = {rule.resource: rule for rule in (*_volumes(), *_nodes(settings), *_offered())}
     table = Mode("virtualcluster-shared", rules, lower_name=nodes.tenant_name, creates_namespaces=True)
     return table if settings.pool is None else virtualcluster_pool.pooled_shared(table)
 
@@ -139,6 +140,8 @@ def _optional_kinds(settings: VirtualClusterSettings) -> Iterable[Rule]:
             down_patches=ingress.ingress_patches,
             up_patches=metadata.with_transparent_metadata(ingress.ingress_up_patches),
             placement=placement.everywhere,
+            reads=ingresses.READS,
+            check=ingresses.check,
         )
     if Extra.NETWORK_POLICY in settings.extra:
         yield Rule(
@@ -150,9 +153,10 @@ def _optional_kinds(settings: VirtualClusterSettings) -> Iterable[Rule]:
 
 
 def _read_only() -> Iterable[Rule]:
-    """Kinds that are only looked up: the nodes that a pod may be bound to, and the super cluster's priority classes."""
+    """Kinds that are only looked up: the nodes that a pod may be bound to, and the super cluster's classes."""
     yield Rule(resources.NODES)
-    yield Rule(resources.PRIORITY_CLASSES, lifecycle=lifecycle.SHARED_COPY, placement=placement.only_read)
+    for resource in classes.CLASSES:
+        yield Rule(resource, lifecycle=lifecycle.SHARED_COPY, placement=placement.only_read)
 
 
 def _volumes() -> Iterable[Rule]:
@@ -196,16 +200,23 @@ def _nodes(settings: VirtualClusterSettings) -> Iterable[Rule]:
     )
 
 
-def _public_classes() -> Iterable[Rule]:
+def _offered() -> Iterable[Rule]:
     for resource, steps, patches in (
         (resources.STORAGE_CLASSES, (), classes.storage_class_patches),
         (resources.PRIORITY_CLASSES, (), classes.priority_class_patches),
-        (resources.CUSTOM_RESOURCE_DEFINITIONS, (classes.definition_without_conversion,), classes.definition_patches),
+        (resources.RUNTIME_CLASSES, (classes.runtime_class,), classes.runtime_class_patches),
+        (resources.INGRESS_CLASSES, (classes.ingress_class,), classes.ingress_class_patches),
     ):
         yield Rule(
             resource,
-            down=(object_metadata.drop_upper_annotations, *steps),
+            down=(object_metadata.drop_upper_annotations, classes.without_offer, *steps),
             down_patches=patches,
-            placement=classes.where_public,
-            selector=classes.PUBLIC_SELECTOR,
+            placement=classes.where_offered,
         )
+    yield Rule(
+        resources.CUSTOM_RESOURCE_DEFINITIONS,
+        down=(object_metadata.drop_upper_annotations, classes.definition_without_conversion),
+        down_patches=classes.definition_patches,
+        placement=classes.where_public,
+        selector=classes.PUBLIC_SELECTOR,
+    )

@@ -9,7 +9,7 @@ from dataclasses import replace
 from hansa.kube import resources
 from hansa.model import lifecycle, placement
 from hansa.model.mode import Mode, Rule
-from hansa.model.translation.tenant import nodes
+from hansa.model.translation.tenant import classes, nodes
 from hansa.model.translation.tenant import pooled as in_pool
 from hansa.modes.virtualcluster_settings import PoolSettings
 
@@ -21,15 +21,15 @@ def pooled(table: Mode, pool: PoolSettings) -> Mode:
 
 
 def pooled_shared(table: Mode) -> Mode:
-    """The rules from super clusters to tenants. Of public classes with the same name, the first one is used for all."""
+    """The rules from super clusters to tenants. Of offered classes with the same name, the first is used for all."""
     rules = {
-        resource: replace(rule, lifecycle=lifecycle.SHARED_COPY) if resource in _PUBLIC_CLASSES else rule
+        resource: replace(rule, lifecycle=lifecycle.SHARED_COPY) if resource in _OFFERED else rule
         for resource, rule in table.rules.items()
     }
     return replace(table, rules=rules)
 
 
-_PUBLIC_CLASSES = (resources.STORAGE_CLASSES, resources.PRIORITY_CLASSES, resources.CUSTOM_RESOURCE_DEFINITIONS)
+_OFFERED = frozenset({*classes.CLASSES, resources.CUSTOM_RESOURCE_DEFINITIONS})
 
 
 def _merged(rule: Rule) -> Rule:

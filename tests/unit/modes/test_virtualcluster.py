@@ -22,14 +22,19 @@ DOWN = {
     resources.SERVICE_ACCOUNTS,
     resources.PERSISTENT_VOLUME_CLAIMS,
 }
-LOOKED_UP = {resources.NODES, resources.PRIORITY_CLASSES}
+CLASSES = {
+    resources.STORAGE_CLASSES,
+    resources.PRIORITY_CLASSES,
+    resources.RUNTIME_CLASSES,
+    resources.INGRESS_CLASSES,
+}
+LOOKED_UP = {resources.NODES, *CLASSES}
 UP = {
     resources.PERSISTENT_VOLUMES,
     resources.NODES,
     resources.LEASES,
-    resources.STORAGE_CLASSES,
-    resources.PRIORITY_CLASSES,
     resources.CUSTOM_RESOURCE_DEFINITIONS,
+    *CLASSES,
 }
 KEY = "default-fd1b34-vc-sample-1"
 LINK = Link(KEY, "id-of-tenant", "super", TenantSettings(KEY))

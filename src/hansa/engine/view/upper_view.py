@@ -13,12 +13,12 @@ from hansa.engine.registry import Route
 from hansa.engine.view import forced_deletions, in_sync, pending_limit, placements, refusals, retention
 from hansa.engine.view.clusters import LinkedClusters
 from hansa.engine.view.snapshot import Snapshot, Snapshots
-from hansa.engine.view.topics import ObjectRef
+from hansa.engine.view.topics import LowerName, ObjectRef, Topic
 from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
 from hansa.model import plan
 from hansa.model.mode import Mode
-from hansa.model.pair import Key, Unknown
+from hansa.model.pair import Key, Pair, Unknown
 from hansa.runtime import clock
 
 
@@ -107,6 +107,15 @@ class UpperView:
         with self._pending.creating(key.resource, creating):
             self.wake_pending(key.resource)
             yield
+
+    def topics_read(self, decided: Pair, cluster: str) -> Iterator[Topic]:
+        """The topics of what a decision read beside its pair in one lower cluster, on both sides."""
+        link, lower = decided.links[cluster], self.clusters.lowers.get(cluster)
+        for resource, name in link.lookups.objects:
+            read = self.clusters.key(ObjectRef(resource, name))
+            yield read
+            if lower is not None and resource in lower.stores:
+                yield LowerName(cluster, resource, self.mode.lower_name(read, "", link))
 
     def forget(self, key: Key) -> None:
         """Forget an object that concerns no lower cluster: it will not be reconciled, and is often gone."""

@@ -57,11 +57,6 @@ def term(operator: str) -> dict[str, Any]:
             f"spec.tolerations[1]: tolerates {ROLE}:NoExecute",
         ),
         (
-            {"priorityClassName": "system-node-critical"},
-            "priorityClasses",
-            "spec.priorityClassName: system-node-critical (not a public PriorityClass of the super cluster)",
-        ),
-        (
             {"imagePullSecrets": [{"name": "platform"}]},
             "imagePullSecrets",
             "spec.imagePullSecrets: platform (Secret shop/platform not found; create it)",
@@ -104,14 +99,45 @@ def test_ports_of_a_pod_on_its_nodes_network_are_allowed_with_it() -> None:
     assert refusal(pod, a_link(allowed=frozenset({Allowance.HOST_NETWORK}))) == ""
 
 
-def test_a_priority_class_is_allowed_only_if_the_super_cluster_marks_it_public() -> None:
-    def a_class(label: str) -> Any:
-        return an_object("PriorityClass", "urgent", labels={keys.SUPER_PUBLIC: label})
+CLASS_FIELDS = [("PriorityClass", "priorityClassName"), ("RuntimeClass", "runtimeClassName")]
 
-    pod = a_pod({"priorityClassName": "urgent"})
-    assert refusal(pod, a_link(below=[a_class("true")])) == ""
-    assert refusal(pod, a_link(below=[a_class("false")]))
-    assert refusal(pod, a_link(above=[a_class("true")])), "a tenant may label its own as it likes"
+
+@pytest.mark.parametrize(("kind", "field"), CLASS_FIELDS)
+def test_a_pod_names_only_classes_that_the_super_cluster_offers(kind: str, field: str) -> None:
+    pod, offered = a_pod({field: "urgent"}), {keys.SUPER_PUBLIC: "true"}
+    assert refusal(pod, a_link(below=[an_object(kind, "urgent", labels=offered)])) == ""
+    own = a_link(above=[an_object(kind, "urgent", labels=offered)])
+    assert refusal(pod, own), "a tenant may label its own as it likes"
+    assert refusal(pod, a_link(below=[an_object(kind, "urgent")])) == refusal(pod) == refusal(pod, own)
+    assert refusal(pod) == (
+        f"spec.{field}: {kind} urgent is not offered to tenant vc-sample-1; name one that"
+        f" 'kubectl get {kind.lower()}es' lists, or offer it with annotation"
+        f" tenancy.x-k8s.io/offered-to=default/vc-sample-1 on the {kind} of the super cluster"
+    )
+
+
+def test_any_priority_class_may_be_named_where_that_is_allowed() -> None:
+    allowed = a_link(allowed=frozenset({Allowance.PRIORITY_CLASSES}))
+    assert refusal(a_pod({"priorityClassName": "system-node-critical"}), allowed) == ""
+
+
+@pytest.mark.parametrize(
+    ("names", "is_offered"),
+    [("default/vc-sample-1", True), ("a/b, default/vc-sample-1", True), ("default/vc", False), ("", False)],
+)
+def test_a_class_is_offered_to_the_tenants_that_its_annotation_names(names: str, is_offered: bool) -> None:
+    named = an_object("RuntimeClass", "kata").with_metadata(annotations={keys.OFFERED_TO: names})
+    assert (refusal(a_pod({"runtimeClassName": "kata"}), a_link(below=[named])) == "") is is_offered
+
+
+def test_an_ingress_names_only_classes_that_the_super_cluster_offers() -> None:
+    ingress = an_object("Ingress", "web", "shop", spec={"ingressClassName": "nginx"})
+    assert refusal(ingress, resource=resources.INGRESSES).startswith(
+        "spec.ingressClassName: IngressClass nginx is not offered"
+    )
+    offered = an_object("IngressClass", "nginx", labels={keys.SUPER_PUBLIC: "true"})
+    assert refusal(ingress, a_link(below=[offered]), resources.INGRESSES) == ""
+    assert refusal(an_object("Ingress", "web", "shop", spec={}), resource=resources.INGRESSES) == ""
 
 
 def test_a_pull_secret_of_the_tenants_own_is_good() -> None:

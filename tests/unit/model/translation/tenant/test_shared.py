@@ -14,7 +14,7 @@ from hansa.kube.resource import Resource
 from hansa.model import keys, stamp
 from hansa.model.pair import Key
 from hansa.model.placement import PlacementContext
-from hansa.model.translation.tenant import nodes
+from hansa.model.translation.tenant import classes, nodes, tenant_settings
 from hansa.model.translation.tenant.nodes import VirtualNodeSettings
 from hansa.modes import virtualcluster, virtualcluster_settings
 from surroundings import Surroundings
@@ -160,13 +160,31 @@ def test_a_volume_is_for_the_tenants_claim() -> None:
     assert spec["persistentVolumeReclaimPolicy"] == "Retain"
 
 
-OFFERED = (resources.STORAGE_CLASSES, resources.PRIORITY_CLASSES, resources.CUSTOM_RESOURCE_DEFINITIONS)
+OTHER = replace(UP, lower="another", settings=replace(tenant_settings.of(UP), name="other"))
+OFFERED = (*classes.CLASSES, resources.CUSTOM_RESOURCE_DEFINITIONS)
 
 
 @pytest.mark.parametrize("resource", OFFERED, ids=str)
-def test_what_is_offered_is_with_every_tenant(resource: Resource) -> None:
+def test_what_is_public_is_with_every_tenant(resource: Resource) -> None:
     rule, key = SHARED.rules[resource], Key("super", resource, "", "one")
-    offered = an_object(resource.kind, "one", labels={keys.SUPER_PUBLIC: "true"})
-    assert rule.placed(offered, key, TENANTS) == {KEY: 2, "another": 2}
-    assert rule.placed(an_object(resource.kind, "one"), key, TENANTS) == {}
-    assert rule.selector == "tenancy.x-k8s.io/super.public=true"
+    tenants = replace(TENANTS, links={KEY: UP, "another": OTHER})
+    public = an_object(resource.kind, "one", labels={keys.SUPER_PUBLIC: "true"})
+    assert rule.placed(public, key, tenants) == {KEY: 2, "another": 2}
+    assert rule.placed(an_object(resource.kind, "one"), key, tenants) == {}
+
+
+@pytest.mark.parametrize("resource", classes.CLASSES, ids=str)
+def test_a_class_for_some_tenants_is_with_these_and_does_not_name_the_others(resource: Resource) -> None:
+    rule, key = SHARED.rules[resource], Key("super", resource, "", "one")
+    some = an_object(resource.kind, "one").with_metadata(annotations={keys.OFFERED_TO: "a/b,default/other"})
+    assert rule.placed(some, key, replace(TENANTS, links={KEY: UP, "another": OTHER})) == {"another": 2}
+    assert keys.OFFERED_TO not in SHARED.desired(some, key, OTHER).annotations
+
+
+def test_classes_do_not_show_what_only_the_super_cluster_uses() -> None:
+    runtime = an_object("RuntimeClass", "kata", handler="kata", scheduling={"nodeSelector": {"kata": "yes"}})
+    shown = SHARED.desired(runtime, Key("super", resources.RUNTIME_CLASSES, "", "kata"), UP)
+    assert (shown.get("handler"), shown.get("scheduling")) == ("kata", None)
+    ingress = an_object("IngressClass", "web", spec={"controller": "example.com/web", "parameters": {"name": "x"}})
+    shown = SHARED.desired(ingress, Key("super", resources.INGRESS_CLASSES, "", "web"), UP)
+    assert shown.spec == {"controller": "example.com/web"}

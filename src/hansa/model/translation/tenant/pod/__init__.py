@@ -98,7 +98,7 @@ READS: Final = Reads(
     frozenset(
         {
             *(resources.SERVICES, resources.CONFIG_MAPS, resources.SECRETS),
-            *(resources.NODES, resources.PRIORITY_CLASSES),
+            *(resources.NODES, resources.PRIORITY_CLASSES, resources.RUNTIME_CLASSES),
         }
     ),
     _objects_read,

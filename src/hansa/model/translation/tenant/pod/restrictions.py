@@ -11,11 +11,12 @@ import msgspec
 from hansa.kube import resources
 from hansa.kube.language.tolerations import Effect, Taint, Toleration
 from hansa.kube.objects import NamespacedName, Object
+from hansa.kube.resource import Resource
 from hansa.model import keys, references
 from hansa.model.pair import Link
 from hansa.model.references import Reference
 from hansa.model.translation.tenant import classes, tenant_settings
-from hansa.model.translation.tenant.tenant_settings import Allowance
+from hansa.model.translation.tenant.tenant_settings import Allowance, TenantSettings
 
 _ROLES: Final = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
 _TAINTS: Final = tuple(
@@ -37,6 +38,9 @@ def check(pod: Object, link: Link) -> str:
     for allowance, find in _RESTRICTIONS:
         if allowance not in tenant.allowed and (field := next(find(spec, pod, link), "")):
             return tenant_settings.refusal(field, allowance, tenant)
+    for field, resource, name in _named_classes(spec, tenant):
+        if refusal := classes.refusal(field, resource, name, link):
+            return refusal
     if spec.resource_claims:
         claim = spec.resource_claims[0].name
         return f"spec.resourceClaims[{claim}] is not supported: ResourceClaims are not synced; remove it from the pod"
@@ -50,6 +54,8 @@ def objects_read(pod: Object) -> Iterator[Reference]:
     spec = pod.decode("spec", _Spec)
     if spec.priority_class_name:
         yield Reference(resources.PRIORITY_CLASSES, "", spec.priority_class_name)
+    if spec.runtime_class_name:
+        yield Reference(resources.RUNTIME_CLASSES, "", spec.runtime_class_name)
     for secret in spec.image_pull_secrets or ():
         yield Reference(resources.SECRETS, pod.namespace, secret.name)
     if spec.node_name:
@@ -124,6 +130,7 @@ class _Spec(_Struct):
     node_name: str = ""
     node_selector: dict[str, str] | None = None
     priority_class_name: str = ""
+    runtime_class_name: str | None = None
     security_context: _Security | None = None
     affinity: _Affinity | None = None
     tolerations: tuple[Toleration, ...] | None = None
@@ -205,11 +212,11 @@ def _control_plane(spec: _Spec, _pod: Object, _link: Link) -> Iterator[str]:
             yield f"spec.tolerations[{index}]: tolerates {taint}"
 
 
-def _priority(spec: _Spec, _pod: Object, link: Link) -> Iterator[str]:
-    name = spec.priority_class_name
-    offered = link.lookups.lower(resources.PRIORITY_CLASSES, NamespacedName("", name)) if name else None
-    if name and not (offered is not None and classes.is_public(offered)):
-        yield f"spec.priorityClassName: {name} (not a public PriorityClass of the super cluster)"
+def _named_classes(spec: _Spec, tenant: TenantSettings) -> Iterator[tuple[str, Resource, str]]:
+    if spec.priority_class_name and Allowance.PRIORITY_CLASSES not in tenant.allowed:
+        yield "spec.priorityClassName", resources.PRIORITY_CLASSES, spec.priority_class_name
+    if spec.runtime_class_name:
+        yield "spec.runtimeClassName", resources.RUNTIME_CLASSES, spec.runtime_class_name
 
 
 def _pull_secrets(spec: _Spec, pod: Object, link: Link) -> Iterator[str]:
@@ -252,6 +259,5 @@ _RESTRICTIONS: Final[Iterable[tuple[Allowance, _Finder]]] = (
     (Allowance.HOST_PORTS, _host_ports),
     (Allowance.PRIVILEGED, _privileges),
     (Allowance.CONTROL_PLANE_NODES, _control_plane),
-    (Allowance.PRIORITY_CLASSES, _priority),
     (Allowance.PULL_SECRETS, _pull_secrets),
 )
