@@ -81,3 +81,17 @@ async def namespace(tenants):
     for tenant in tenants.tenants.values():
         with contextlib.suppress(errors.NotFound):
             await tenant.client.delete(resources.NAMESPACES, name)
+
+
+@pytest.fixture
+def annotated(below):
+    """Annotate the VirtualCluster of a tenant with `name=value` for as long as a block lasts."""
+
+    @contextlib.asynccontextmanager
+    async def annotate(tenant, *words):
+        name = tenant.key.rpartition("-")[2]
+        await below.kubectl("annotate", "--overwrite", "vc", name, *(f"tenancy.x-k8s.io/{word}" for word in words))
+        yield
+        await below.kubectl("annotate", "vc", name, *(f"tenancy.x-k8s.io/{word.partition('=')[0]}-" for word in words))
+
+    return annotate

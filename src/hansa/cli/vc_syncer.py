@@ -6,7 +6,7 @@ from typing import Any
 
 from hansa.app import program, vc_syncer
 from hansa.app.vc_syncer import SyncerSettings
-from hansa.cli import component_flags, feature_gates, go_values, log_flags, unused_flags, upstream_flags
+from hansa.cli import component_flags, feature_gates, go_values, log_flags, tenant_flags, unused_flags, upstream_flags
 from hansa.kube.credentials.source import CredentialSource
 from hansa.model.translation.tenant.nodes import VirtualNodeSettings
 from hansa.model.translation.tenant.tenant_settings import Allowance, TenantSettings
@@ -121,8 +121,10 @@ def _add_policies(group: Any) -> None:
         "--default-opaque-meta-domains",
         default=",".join(TenantSettings("").opaque_domains),
         metavar="DOMAINS",
-        help="comma-separated suffixes: annotations whose domain has one are not synced (default %(default)s)",
+        help="comma-separated suffixes: the pattern * of --synced-annotations does not match annotations whose domain"
+        " has one (default %(default)s)",
     )
+    tenant_flags.add_to(group)
     group.add_argument(
         "--dns-options",
         default="ndots=5",
@@ -188,6 +190,8 @@ def read(arguments: argparse.Namespace) -> SyncerSettings:
         allowed=virtualcluster_settings.allowances(_names(arguments.allow)),
         dns_options=virtualcluster_settings.dns_options(arguments.dns_options),
         schedulers=frozenset(_names(arguments.schedulers)),
+        lists=tenant_flags.lists(arguments),
+        opaque_labels=tenant_flags.opaque_labels(arguments),
     )
     is_separate = bool(meta and below and meta.absolute() != below.absolute()) or arguments.deployment_on_meta
     only = CredentialSource(below or meta, flag=META_FLAG if meta and not below else SUPER_FLAG)

@@ -72,6 +72,7 @@ DOWNWARD = "downward.tenancy.x-k8s.io"  # annotations of a super pod: the tenant
 SUPER_PUBLIC = "tenancy.x-k8s.io/super.public"  # label, "true" on classes and CRDs of the super cluster for all tenants
 OFFERED_TO = "tenancy.x-k8s.io/offered-to"  # annotation of a class: VirtualClusters, as namespace/name, comma-separated
 ALLOW = "tenancy.x-k8s.io/allow"  # annotation of a VirtualCluster: restrictions that are lifted for it
+SYNCED_ANNOTATIONS = "tenancy.x-k8s.io/synced-annotations"  # annotation of a VirtualCluster: annotations that it syncs
 WEIGHT = "tenancy.x-k8s.io/weight"  # annotation of a VirtualCluster: its share of the queue
 KEEP_DNS_POLICY = "tenancy.x-k8s.io/disable.dnsPolicyMutation"  # label of a tenant's pod, "true"
 ADMIN_KUBECONFIG = "tenancy.x-k8s.io/admin-kubeconfig"  # annotation of a VirtualCluster: its kubeconfig, base64

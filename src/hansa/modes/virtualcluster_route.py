@@ -28,6 +28,7 @@ def route(
         opaque_prefixes=vc.spec.opaque_meta_prefixes,
         transparent_prefixes=vc.spec.transparent_meta_prefixes,
         allowed=common.allowed | annotated.allowed,
+        lists=common.lists | annotated.lists,
         service_ranges=ranges,
         api_host=server.hostname or "",
         api_port=str(server.port or 443),

@@ -38,7 +38,7 @@ async def test_a_name_that_would_be_too_long_ends_in_a_hash_of_the_whole(tenants
     await blue.client.delete(resources.NAMESPACES, namespace)
 
 
-async def test_a_copy_has_the_labels_and_annotations_of_the_tenant_except_opaque_ones(tenants, blue, namespace):
+async def test_a_copy_has_the_labels_of_the_tenant_and_the_annotations_of_the_list(tenants, blue, namespace):
     metadata = {
         "labels": {"app": "x", "app.kubernetes.io/name": "x"},
         "annotations": {"note": "n", "deployment.kubernetes.io/revision": "1"},
@@ -50,8 +50,8 @@ async def test_a_copy_has_the_labels_and_annotations_of_the_tenant_except_opaque
     assert words["tenancy.x-k8s.io/uid"] == made["metadata"]["uid"]
     assert words["tenancy.x-k8s.io/namespace"] == namespace
     assert (words["tenancy.x-k8s.io/vcname"], labels["tenancy.x-k8s.io/vcname"]) == ("blue", "blue")
-    assert (words["note"], labels["app"]) == ("n", "x")
-    assert "deployment.kubernetes.io/revision" not in words
+    assert (labels["app"], labels["app.kubernetes.io/name"]) == ("x", "x")
+    assert words.keys().isdisjoint(metadata["annotations"])
 
 
 async def test_two_tenants_with_the_same_names_never_meet_also_when_one_deletes_them(tenants, blue, green, namespace):

@@ -34,6 +34,17 @@ def test_allowances_and_extra_resources_are_parsed_by_name():
         read("--allow", "root")
 
 
+def test_lists_of_all_tenants_are_flags_whose_invalid_entries_are_errors():
+    assert "Pod:kubectl.kubernetes.io/default-container" in read().tenants.lists.synced_annotations
+    assert "istio.io/*" in read().tenants.opaque_labels
+    settings = read("--synced-annotations=example.com/*,Service:a/b", "--opaque-labels=mine").tenants
+    assert (settings.lists.synced_annotations, settings.opaque_labels) == ({"example.com/*", "Service:a/b"}, {"mine"})
+    with pytest.raises(InvalidSettings, match='--synced-annotations: "a b" is not KEY'):
+        read("--synced-annotations", "a b")
+    with pytest.raises(InvalidSettings, match='--opaque-labels: "Pod:a" is not KEY'):
+        read("--opaque-labels", "Pod:a")
+
+
 def test_the_retention_of_virtual_nodes_has_an_alias():
     assert read().mode.node_retention == 120
     assert read("--node-retention", "5").mode.node_retention == 5

@@ -3,6 +3,7 @@
 import ipaddress
 
 from hansa.kube.objects import Object
+from hansa.model.translation.tenant.tenant_lists import TenantLists
 from hansa.model.translation.tenant.tenant_settings import Allowance, TenantSettings
 from hansa.modes import virtualcluster_route
 from hansa.tenancy.syncing.members import Tenancy
@@ -45,6 +46,12 @@ def test_a_virtual_cluster_allows_more_than_all_may():
         Allowance.HOST_PORTS,
         Allowance.HOST_PATH,
     }
+
+
+def test_a_virtual_cluster_adds_to_the_lists_of_all():
+    common = TenantSettings("", lists=TenantLists(synced_annotations=frozenset({"a"})))
+    found = route(common=common, **{"synced-annotations": "b"}).settings.lists
+    assert found.synced_annotations == {"a", "b"}
 
 
 def test_services_keep_their_addresses_only_where_the_super_cluster_has_the_range():

@@ -1,13 +1,15 @@
-"""The annotations of a VirtualCluster for vc-syncer: its weight in the queue, and allowances of its pods. Pure.
+"""The annotations of a VirtualCluster for vc-syncer: its weight in the queue, its allowances and lists. Pure.
 
 Annotations are not validated at admission: an invalid value gives a message here, and a safe default is used.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from hansa.kube.objects import Object
 from hansa.model import keys
+from hansa.model.translation.tenant import tenant_lists
+from hansa.model.translation.tenant.tenant_lists import TenantLists
 from hansa.model.translation.tenant.tenant_settings import Allowance
 
 DEFAULT_WEIGHT: Final = 1.0
@@ -21,6 +23,7 @@ class TenantAnnotations:
 
     weight: float = DEFAULT_WEIGHT
     allowed: frozenset[Allowance] = frozenset()
+    lists: TenantLists = field(default_factory=TenantLists)
     invalid: tuple[str, ...] = ()
 
 
@@ -28,7 +31,9 @@ def of(vc: Object) -> TenantAnnotations:
     """Read the annotations of a VirtualCluster."""
     weight, bad_weight = _weight(vc.annotations.get(keys.WEIGHT, "").strip())
     allowed, bad_allowances = _allowed(vc.annotations.get(keys.ALLOW, ""))
-    return TenantAnnotations(weight, allowed, tuple(message for message in (bad_weight, bad_allowances) if message))
+    lists, bad_lists = tenant_lists.parse(vc.annotations)
+    messages = (bad_weight, bad_allowances, *(f"annotation {key}: {what}" for key, what in bad_lists.items()))
+    return TenantAnnotations(weight, allowed, lists, tuple(message for message in messages if message))
 
 
 def _weight(text: str) -> tuple[float, str]:

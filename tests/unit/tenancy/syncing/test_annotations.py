@@ -13,7 +13,7 @@ def read(**words):
 
 
 def test_without_annotations_the_weight_is_1_and_nothing_is_allowed():
-    assert read() == read(weight="", allow=" , ") == TenantAnnotations(1.0, frozenset(), ())
+    assert read() == read(weight="", allow=" , ") == TenantAnnotations(1.0, frozenset())
 
 
 @pytest.mark.parametrize(("text", "weight"), [("3", 3), (" 0.5 ", 0.5), ("100", 100), ("0.01", 0.01)])
@@ -40,6 +40,15 @@ def test_unknown_allowances_are_reported_and_the_known_ones_apply():
     [sentence] = found.invalid
     assert sentence.startswith(
         'annotation tenancy.x-k8s.io/allow: unknown allowance "everything, hostpath"; supported: hostPath, '
+    )
+
+
+def test_an_invalid_entry_of_a_list_is_reported_and_the_others_apply():
+    found = read(**{"synced-annotations": "example.com/*, Service:example.org/x, *.example.net/x"})
+    assert found.lists.synced_annotations == {"example.com/*", "Service:example.org/x"}
+    [sentence] = found.invalid
+    assert sentence == (
+        'annotation tenancy.x-k8s.io/synced-annotations: "*.example.net/x" is not KEY, PREFIX* or KIND:KEY'
     )
 
 

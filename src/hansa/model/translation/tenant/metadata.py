@@ -1,7 +1,7 @@
 """Which labels and annotations are synced between a tenant and the super cluster, and which Hansa adds.
 
-Labels are copied to the super cluster as they are, because Services select pods by them. Annotations configure
-controllers of the super cluster, so those of Kubernetes' own domains are not copied (docs/decisions/0008).
+Labels are copied to the super cluster, because Services select pods by them, but for those that its controllers obey.
+Annotations configure controllers, so only those of a list are copied (docs/decisions/0008).
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,7 +14,7 @@ from hansa.model import keys, stamp, tenant_names
 from hansa.model.mode import PatchPart, UpPatches
 from hansa.model.pair import Grade, Key, Link
 from hansa.model.placement import Intents, PlacementContext
-from hansa.model.translation.tenant import tenant_settings
+from hansa.model.translation.tenant import key_patterns, tenant_settings
 from hansa.model.translation.tenant.tenant_settings import TenantSettings
 
 _RESERVED_PREFIXES: Final = (keys.TENANCY, keys.TRANSPARENCY, keys.NAMESPACE_LABEL)
@@ -28,7 +28,7 @@ def tenant_metadata(obj: Object, link: Link) -> Object:
     labels = {key: value for key, value in obj.labels.items() if not is_opaque_label(key, tenant)}
     return obj.with_metadata(
         labels=labels | vc_labels(tenant),
-        annotations=lower_annotations(obj.annotations, tenant)
+        annotations=lower_annotations(obj, tenant)
         | vc_annotations(tenant)
         | {
             keys.TENANT_UID: obj.uid,
@@ -38,21 +38,32 @@ def tenant_metadata(obj: Object, link: Link) -> Object:
     )
 
 
-def lower_annotations(annotations: Mapping[str, str], tenant: TenantSettings) -> dict[str, str]:
+def lower_annotations(obj: Object, tenant: TenantSettings) -> dict[str, str]:
     """The annotations that are copied to the super cluster."""
-    return {key: value for key, value in annotations.items() if not is_opaque_annotation(key, tenant)}
+    found = obj.annotations.items()
+    return {key: value for key, value in found if not is_opaque_annotation(key, tenant, kind=obj.kind)}
 
 
 def is_opaque_label(key: str, tenant: TenantSettings) -> bool:
-    """Whether a label is not copied: reserved for us, opaque by the VirtualCluster's spec, or synced up."""
-    return key.startswith((*_RESERVED_PREFIXES, *tenant.opaque_prefixes, *tenant.transparent_prefixes))
+    """Whether a label is not copied: it is reserved, controllers obey it, or the VirtualCluster's spec names it."""
+    return _is_reserved(key, tenant) or key_patterns.of_kind(tenant.opaque_labels, "").match(key)
 
 
-def is_opaque_annotation(key: str, tenant: TenantSettings) -> bool:
-    """Whether an annotation is not copied: as for labels, and those of opaque domains such as kubernetes.io."""
+def is_opaque_annotation(key: str, tenant: TenantSettings, *, kind: str = "Pod") -> bool:
+    """Whether an annotation is not copied: it is reserved, or not in the list of synced annotations."""
+    if key in _NEVER_SYNCED or _is_reserved(key, tenant):
+        return True
     domain, slash, _ = key.partition("/")
-    is_opaque = bool(slash) and domain not in _SYNCED_DOMAINS and domain.endswith(tenant.opaque_domains)
-    return is_opaque or key in _NEVER_SYNCED or is_opaque_label(key, tenant)
+    if domain in _SYNCED_DOMAINS:
+        return False
+    synced = key_patterns.of_kind(tenant.lists.synced_annotations, kind)
+    is_any = synced.has_any and not (slash and domain.endswith(tenant.opaque_domains))
+    return not (is_any or synced.match(key))
+
+
+def _is_reserved(key: str, tenant: TenantSettings) -> bool:
+    """Whether a key is ours, opaque by the VirtualCluster's spec, or synced up."""
+    return key.startswith((*_RESERVED_PREFIXES, *tenant.opaque_prefixes, *tenant.transparent_prefixes))
 
 
 def vc_annotations(tenant: TenantSettings) -> dict[str, str]:

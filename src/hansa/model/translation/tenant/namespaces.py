@@ -38,7 +38,7 @@ def namespace(obj: Object, link: Link) -> Object:
     }
     return obj.with_metadata(
         labels={lower_label(key): value for key, value in obj.labels.items()},
-        annotations=metadata.lower_annotations(obj.annotations, tenant) | metadata.vc_annotations(tenant) | origin,
+        annotations=metadata.lower_annotations(obj, tenant) | metadata.vc_annotations(tenant) | origin,
     ).with_fields(spec=None)
 
 

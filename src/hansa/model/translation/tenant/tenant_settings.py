@@ -1,11 +1,13 @@
 """The settings of one tenant that translation steps read, and the restrictions that can be lifted for it."""
 
 import ipaddress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from hansa.model import keys
 from hansa.model.pair import Link
+from hansa.model.translation.tenant import opaque_labels, tenant_lists
+from hansa.model.translation.tenant.tenant_lists import TenantLists
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -39,8 +41,11 @@ class TenantSettings:
     # Prefixes of labels and annotations that are not synced down, and of those that are synced up.
     opaque_prefixes: tuple[str, ...] = ()
     transparent_prefixes: tuple[str, ...] = ()
-    # Suffixes of annotation domains that are not synced down.
+    # Suffixes of annotation domains that the pattern * of synced annotations does not match.
     opaque_domains: tuple[str, ...] = ("kubernetes.io", "k8s.io")
+    # Patterns of labels that are not synced down.
+    opaque_labels: frozenset[str] = opaque_labels.DEFAULT
+    lists: TenantLists = field(default_factory=tenant_lists.default)
     allowed: frozenset[Allowance] = frozenset()
     # The VirtualCluster's service range, if the super cluster has a ServiceCIDR for it. Services keep only cluster IPs
     # of this range.

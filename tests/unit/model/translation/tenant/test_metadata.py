@@ -1,5 +1,7 @@
 """Labels and annotations that are synced down and up, and the owner of a copy."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,7 +9,8 @@ from hypothesis import strategies as st
 from hansa.kube import resources
 from hansa.kube.language import selectors
 from hansa.model import keys
-from hansa.model.translation.tenant import metadata, namespaces
+from hansa.model.translation.tenant import metadata, namespaces, opaque_labels
+from hansa.model.translation.tenant.tenant_lists import TenantLists
 from tenants import KEY, LINK, a_link, a_pod, a_service, an_object, desired, upper_patches
 
 TENANT = LINK.settings
@@ -33,12 +36,12 @@ def test_what_a_tenants_service_selects_is_on_the_lower_pod(label: str) -> None:
 @pytest.mark.parametrize(
     ("key", "is_label_kept", "is_annotation_kept"),
     [
-        ("example.com/a", True, True),
-        ("plain", True, True),
+        ("example.com/a", True, False),
+        ("plain", True, False),
         ("x.kubernetes.io/a", True, False),
-        ("x.k8s.io/a", True, False),
-        ("kubernetes.io/a", True, False),
-        ("kubernetes.io", True, True),  # no domain, only a name
+        ("kubectl.kubernetes.io/default-container", True, True),
+        ("k8s.v1.cni.cncf.io/networks", True, False),
+        ("iam.amazonaws.com/role", True, False),
         ("tenancy.x-k8s.io/cluster", False, False),
         ("transparency.tenancy.x-k8s.io/clusterIP", False, False),
         ("scheduler.tenancy.x-k8s.io/placements", True, True),
@@ -46,10 +49,14 @@ def test_what_a_tenants_service_selects_is_on_the_lower_pod(label: str) -> None:
         ("secret.example.com/plan", False, False),
         ("told.example.com/zone", False, False),
         ("kubectl.kubernetes.io/last-applied-configuration", True, False),
+        ("topology.kubernetes.io/zone", False, False),
+        ("sidecar.istio.io/inject", False, False),
+        ("io.cilium.k8s.policy.serviceaccount", False, False),
+        ("aadpodidbinding", False, False),
         (keys.LOWER_UID, False, False),
     ],
 )
-def test_the_filter(key: str, is_label_kept: bool, is_annotation_kept: bool) -> None:
+def test_the_default_lists(key: str, is_label_kept: bool, is_annotation_kept: bool) -> None:
     lower = desired(a_pod(labels={key: "mine"}, annotations={key: "mine"}))
     assert (lower.labels.get(key) == "mine", lower.annotations.get(key) == "mine") == (
         is_label_kept,
@@ -57,11 +64,55 @@ def test_the_filter(key: str, is_label_kept: bool, is_annotation_kept: bool) -> 
     )
 
 
+@pytest.mark.parametrize(
+    ("pattern", "key", "is_kept"),
+    [
+        ("example.com/a", "example.com/a", True),
+        ("example.com/a", "example.com/ab", False),
+        ("example.com/*", "example.com/ab", True),
+        ("Pod:example.com/a", "example.com/a", True),
+        ("Service:example.com/a", "example.com/a", False),
+        ("*", "example.com/a", True),
+        ("*", "plain", True),
+        ("*", "x.kubernetes.io/a", False),  # an opaque domain
+        ("*", "kubernetes.io", True),  # no domain, only a name
+        ("x.kubernetes.io/*", "x.kubernetes.io/a", True),
+        ("secret.example.com/*", "secret.example.com/plan", False),  # the VirtualCluster's spec takes precedence
+        ("*", "told.example.com/zone", False),
+        ("*", "tenancy.x-k8s.io/cluster", False),
+    ],
+)
+def test_an_annotation_is_synced_if_a_pattern_matches(pattern: str, key: str, is_kept: bool) -> None:
+    link = a_link(lists=TenantLists(synced_annotations=frozenset({pattern})))
+    assert (desired(a_pod(annotations={key: "mine"}), link).annotations.get(key) == "mine") is is_kept
+
+
+def test_a_pattern_is_for_namespaces_only_if_it_names_them() -> None:
+    upper = an_object("Namespace", "shop").with_metadata(annotations={"a.io/x": "1", "b.io/x": "1"})
+    link = a_link(lists=TenantLists(synced_annotations=frozenset({"a.io/x", "*", "Namespace:b.io/*"})))
+    lower = desired(upper, link, resource=resources.NAMESPACES)
+    assert ("a.io/x" in lower.annotations, "b.io/x" in lower.annotations) == (False, True)
+
+
+def test_opaque_labels_are_a_setting() -> None:
+    lower = desired(
+        a_pod(labels={"istio.io/rev": "a", "mine.io/x": "b"}), a_link(opaque_labels=frozenset({"mine.io/*"}))
+    )
+    assert ("istio.io/rev" in lower.labels, "mine.io/x" in lower.labels) == (True, False)
+
+
+def test_the_documentation_has_each_opaque_label_with_its_reason() -> None:
+    page = (Path(__file__).parents[5] / "docs" / "security.md").read_text()
+    for reason, patterns in opaque_labels.REASONS.items():
+        assert f"| {', '.join(f'`{one}`' for one in patterns)} | {reason} |" in page
+
+
 def test_the_domains_are_a_setting() -> None:
+    everything = TenantLists(synced_annotations=frozenset({"*"}))
     pod = a_pod(annotations={"x.kubernetes.io/a": "1", "x.example.com/a": "1"})
-    lower = desired(pod, a_link(opaque_domains=("example.com",)))
+    lower = desired(pod, a_link(lists=everything, opaque_domains=("example.com",)))
     assert ("x.kubernetes.io/a" in lower.annotations, "x.example.com/a" in lower.annotations) == (True, False)
-    assert "x.kubernetes.io/a" in desired(pod, a_link(opaque_domains=())).annotations
+    assert "x.kubernetes.io/a" in desired(pod, a_link(lists=everything, opaque_domains=())).annotations
 
 
 def test_a_copy_has_the_owner_labels_and_annotations_of_the_reference() -> None:
