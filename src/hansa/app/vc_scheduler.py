@@ -71,6 +71,7 @@ async def run(settings: SchedulerSettings) -> None:
             connect=_client,
             join=program.cluster,
             update_settings=pool_clusters.update_settings,
+            leave=pool_clusters.absent.leave,
             headroom=settings.headroom,
             **program.common(),
         )
@@ -128,7 +129,7 @@ async def _watch_reports(
     reports = Reports(
         meta,
         where,
-        clusters=lambda: supers.clusters,
+        clusters=lambda: (*supers.clusters, *pool_clusters.absent.closed),
         report_reachable=pool_clusters.report_reachable,
         clock=program.clock,
     )

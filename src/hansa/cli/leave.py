@@ -1,6 +1,7 @@
 """`hansa leave`: drains a super cluster and removes it from its pool."""
 
 import argparse
+import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ from hansa.kube import errors, resources
 from hansa.kube.client import Client
 from hansa.kube.credentials.secret import SecretCredentials
 from hansa.kube.credentials.source import CredentialSource
-from hansa.kube.objects import Object
+from hansa.kube.objects import NamespacedName, Object
 from hansa.kube.resource import Resource
 from hansa.runtime.errors import HansaError
 from hansa.scheduling.pooling import pool_members
@@ -79,18 +80,24 @@ async def _run(arguments: argparse.Namespace) -> int:
 
 
 async def _found(meta: Client, clusters: Resource, arguments: argparse.Namespace) -> Object:
-    try:
-        return await meta.get(clusters, arguments.id, namespace=arguments.namespace)
-    except errors.NotFound:
-        raise HansaError(
-            f"super cluster {arguments.id} not found: the meta cluster has no Cluster"
-            f" {arguments.namespace}/{arguments.id}"
-        ) from None
+    key = NamespacedName(arguments.namespace, arguments.id)
+    with contextlib.suppress(errors.NotFound):
+        return await meta.get(clusters, key.name, namespace=key.namespace)
+    if (found := await leaving.restore(meta, clusters, key)) is None:
+        raise HansaError(f"super cluster {key.name} not found: the meta cluster has neither Cluster nor Secret {key}")
+    join.report(f"Cluster {key} was deleted before; it is created again to drain it")
+    return found
 
 
 async def _drain(going: Leaving, *, deadline: float) -> None:
     place = going.cluster.key
-    secret = await going.meta.get(resources.SECRETS, place.name, namespace=place.namespace)
+    try:
+        secret = await going.meta.get(resources.SECRETS, place.name, namespace=place.namespace)
+    except errors.NotFound:
+        raise HansaError(
+            f"cannot check whether {place.name} is drained: Secret {place} with its kubeconfig is missing; create it"
+            f' with "hansa join {place.name}", or use --force to remove the super cluster without this check'
+        ) from None
     async with join.client(SecretCredentials(secret, key=join_manifests.SECRET_KEY)) as below:
         try:
             await below.get(resources.NAMESPACES, "kube-system")

@@ -6,7 +6,7 @@ from typing import Any
 
 from hansa.app import program, vc_scheduler
 from hansa.app.vc_scheduler import SchedulerSettings
-from hansa.cli import component_flags, go_values, log_flags, unused_flags, upstream_flags
+from hansa.cli import component_flags, go_values, log_flags, loss_flags, unused_flags, upstream_flags
 from hansa.kube.credentials.source import CredentialSource
 from hansa.scheduling.pooling import annotations
 from hansa.scheduling.slicing import policies, pool, slices
@@ -62,20 +62,7 @@ def add_to(commands: Any) -> None:
     go_values.add_boolean(
         parser, "--evict", default=False, help="when a quota shrinks, remove slices with running pods, too"
     )
-    parser.add_argument(
-        "--lost-after",
-        type=go_values.seconds,
-        default=60.0,
-        metavar="SECONDS",
-        help="how long a super cluster may be unreachable before its slices are placed elsewhere (default %(default)g)",
-    )
-    parser.add_argument(
-        "--fence-grace",
-        type=go_values.seconds,
-        default=30.0,
-        metavar="SECONDS",
-        help="added to --lost-after if super-agent runs there, which deletes the pods first (default %(default)g)",
-    )
+    loss_flags.add_to(parser, effect="its slices are placed elsewhere")
     go_values.add_negatable(parser, "--install", help="install CustomResourceDefinitions")
     component_flags.add_version(parser)
     component_flags.add_metrics(parser)
@@ -107,7 +94,7 @@ def read(arguments: argparse.Namespace) -> SchedulerSettings:
         ),
         headroom=pool.headroom(arguments.headroom),
         lost_after=arguments.lost_after,
-        fence_grace=arguments.fence_grace,
+        fence_grace=loss_flags.fence_grace(arguments),
         is_installed=arguments.install,
         metrics_address=arguments.metrics_addr,
         election_namespace=component_flags.election_namespace(arguments),

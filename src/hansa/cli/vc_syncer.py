@@ -6,7 +6,16 @@ from typing import Any
 
 from hansa.app import program, vc_syncer
 from hansa.app.vc_syncer import SyncerSettings
-from hansa.cli import component_flags, feature_gates, go_values, log_flags, tenant_flags, unused_flags, upstream_flags
+from hansa.cli import (
+    component_flags,
+    feature_gates,
+    go_values,
+    log_flags,
+    loss_flags,
+    tenant_flags,
+    unused_flags,
+    upstream_flags,
+)
 from hansa.kube.credentials.source import CredentialSource
 from hansa.model.translation.tenant.nodes import VirtualNodeSettings
 from hansa.model.translation.tenant.tenant_settings import Allowance, TenantSettings
@@ -87,20 +96,7 @@ def _add_pool(group: Any) -> None:
         default=False,
         help="pod IPs of all super clusters are routable between them",
     )
-    group.add_argument(
-        "--lost-after",
-        type=go_values.seconds,
-        default=60.0,
-        metavar="SECONDS",
-        help="how long a super cluster may be unreachable before its routes are removed (default %(default)g)",
-    )
-    group.add_argument(
-        "--fence-grace",
-        type=go_values.seconds,
-        default=30.0,
-        metavar="SECONDS",
-        help="added to --lost-after if super-agent runs there, which deletes the pods first (default %(default)g)",
-    )
+    loss_flags.add_to(group, effect="its routes are removed")
     go_values.add_negatable(group, "--install", help="install CustomResourceDefinitions")
 
 
@@ -200,7 +196,7 @@ def read(arguments: argparse.Namespace) -> SyncerSettings:
         meta=CredentialSource(meta, flag=META_FLAG) if is_separate or arguments.pool else None,
         mode=ModeSettings(extra=kinds, nodes=nodes, node_retention=arguments.node_retention, pool=_pool(arguments)),
         lost_after=arguments.lost_after,
-        fence_grace=arguments.fence_grace,
+        fence_grace=loss_flags.fence_grace(arguments),
         is_installed=arguments.install,
         tenants=tenants,
         name=arguments.syncer_name,

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.timeout(400)  # the first one begins with three cluster
 SLICE, PLACEMENTS = "scheduler.tenancy.x-k8s.io/slice", "scheduler.tenancy.x-k8s.io/placements"
 WITHIN = 90.0
 SOON = ("--lost-after", "6", "--fence-grace", "10")
-LATE = ("--lost-after", "60", "--fence-grace", "10")
+LATE = ("--lost-after", "60", "--fence-grace", "30")
 
 
 class Cut:

@@ -38,3 +38,14 @@ def test_flags_say_otherwise():
 def test_an_invalid_flag_is_reported_in_a_sentence(flags):
     with pytest.raises(HansaError, match="invalid "):
         read(*flags)
+
+
+def test_the_grace_of_a_fence_is_at_least_what_renewals_and_checks_take():
+    assert read("--lost-after", "60", "--fence-grace", "30").fence_grace == 30
+    assert read("--lost-after", "600").fence_grace == 300
+    sentence = (
+        "--fence-grace 30 is too short for --lost-after 600: the fence is renewed every 100 s, and the agent checks it"
+        " every 50 s; use at least 300, or a shorter --lost-after"
+    )
+    with pytest.raises(HansaError, match=sentence):
+        read("--lost-after", "600", "--fence-grace", "30")

@@ -88,7 +88,8 @@ class NamespaceScheduler:
                 settings=self._settings,
             )
             self._reservations.hold_until_written(namespace_ref, Holding())  # its own former slices count as free
-            new_plan = plan(request, self._reservations.pool.with_members(self._clusters.members()))
+            members = self._clusters.members({*request.used, *(request.planned.placements if request.planned else ())})
+            new_plan = plan(request, self._reservations.pool.with_members(members))
         except HansaError as error:
             await self._set_condition(upper, namespace, "False", "NotUnderstood", str(error))
             return

@@ -92,8 +92,7 @@ class PodScheduler:
         return written
 
     def _is_lost(self, cluster: str) -> bool:
-        pool_cluster = self._clusters.get(cluster)
-        return pool_cluster is None or pool_cluster.state[0] is State.LOST
+        return self._clusters.state(cluster) is State.LOST
 
     def _restore_reservation(self, pod_ref: PodRef, pod: objects.Object, assigned: str) -> None:
         """Reserve resources for a pod that was assigned before this process started, and may not be bound yet."""

@@ -30,6 +30,7 @@ class MemberSettings:
     headroom: Headroom
     is_leaving: bool = False
     has_agent: bool = False  # it deletes the cluster's pods when it is cut off
+    closed: str = ""  # why it gets no new slices, although it is reachable
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,9 @@ class PoolCluster:
             return (State.LOST, f"unreachable for more than {most:g} s") if is_lost else _UNREACHABLE
         if not self.is_known:
             return State.CLOSED, "not synced yet"
-        return (State.LEAVING, "leaving the pool") if self.settings.is_leaving else (State.OPEN, "")
+        if self.settings.is_leaving:
+            return State.LEAVING, "leaving the pool"
+        return (State.CLOSED if self.settings.closed else State.OPEN), self.settings.closed
 
     def member(self) -> Member:
         """The cluster for planning."""

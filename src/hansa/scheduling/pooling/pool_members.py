@@ -1,6 +1,7 @@
 """The members of the pool: Clusters (cluster.x-k8s.io) of the meta cluster with phase Provisioned.
 
-The Secret of the same name has the kubeconfig. `PoolClusters` watches the members.
+The Secret of the same name has the kubeconfig. `PoolClusters` watches the members. A member whose Cluster was deleted
+or has failed stays connected, closed: only `hansa leave` removes it, and only the clock loses it.
 """
 
 import asyncio
@@ -8,7 +9,7 @@ import contextlib
 import logging
 import random as randomness
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -78,12 +79,14 @@ class _Member:
     key: objects.NamespacedName
     credentials: SecretCredentials
     client: Client
+    settings: MemberSettings
 
 
 class PoolMembers:
     """Adds members to a registry and removes them. `connect` makes a client, `join` makes a cluster from a client.
 
-    `update_settings` is called with the settings of each member. A member has the name of its Cluster.
+    `update_settings` is called with the settings of each member, and `leave` with the name of one that `hansa leave`
+    removed. A member has the name of its Cluster.
     """
 
     def __init__(
@@ -95,22 +98,20 @@ class PoolMembers:
         connect: Callable[[Credentials], Client],
         join: Callable[[str, Client], Cluster],
         update_settings: Callable[[str, MemberSettings], None],
+        leave: Callable[[str], None] = lambda _: None,
         headroom: pool.Headroom,
         clock: clock.Clock,
         random: randomness.Random,
         metrics: metrics.Registry,
     ) -> None:
         self._registry, self._meta, self._scope = registry, meta, Scope(clusters)
-        self._connect, self._join_cluster, self._update_settings, self._headroom = (
-            connect,
-            join,
-            update_settings,
-            headroom,
-        )
+        self._connect, self._join_cluster = connect, join
+        self._update_settings, self._leave_pool, self._headroom = update_settings, leave, headroom
         self._clusters: store.Store | None = None
         self._members: dict[str, _Member] = {}
         self._secrets: dict[objects.NamespacedName, tuple[store.Store, contextlib.AsyncExitStack]] = {}
         self._seen: set[objects.NamespacedName] = set()
+        self._leaving: set[objects.NamespacedName] = set()  # Clusters that `hansa leave` cordoned
         self._queue: queue.Queue[objects.NamespacedName] = queue.Queue(
             "pool-members", clock=clock, random=random, metrics=metrics
         )
@@ -129,6 +130,8 @@ class PoolMembers:
         async with contextlib.AsyncExitStack() as stack:
             stack.push_async_callback(self._leave_all)
             self._clusters = await stack.enter_async_context(self._meta.share(self._scope))
+            # Not read when the Cluster is reconciled: it may be deleted by then.
+            stack.callback(self._clusters.listen(self._leaving.add, _leaving))
             stack.callback(self._clusters.listen(self._queue.add, table.own_key))
             await self._controller.run()
 
@@ -145,25 +148,39 @@ class PoolMembers:
         assert self._clusters is not None  # the controller runs inside of `run`
         found = self._clusters.get(key)
         member = self._members.get(key.name)
+        if found is not None and not _leaving(found):
+            self._leaving.discard(key)
         if member is not None and member.key != key:
             log.warning("duplicate Cluster name", extra={"cluster": str(key), "other": str(member.key)})
-        elif found is None or found.status.get("phase") == Phase.FAILED:
-            await self._leave(key.name, key)
+        elif found is None:
+            await self._removed(key)
         elif member is not None or found.status.get("phase") == Phase.PROVISIONED:
             await self._keep(found, member)
         self._seen.add(key)
         return controller.Done()
 
+    async def _removed(self, key: objects.NamespacedName) -> None:
+        """The Cluster was deleted: by `hansa leave`, or by mistake, with pods that still run there."""
+        if key in self._leaving:
+            self._leaving.discard(key)
+            self._leave_pool(key.name)
+            await self._leave(key.name, key)
+        elif (member := self._members.get(key.name)) is not None:
+            closed = f'Cluster {key} was deleted: create it with "hansa join", or run "hansa leave {key.name}"'
+            log.warning("Cluster deleted, member kept", extra={"cluster": key.name})
+            self._update_settings(key.name, replace(member.settings, closed=closed))
+
     async def _keep(self, found: objects.Object, member: _Member | None) -> None:
-        secret = await self._secret(found.key)
-        self._update_settings(found.name, self._settings(found))
+        secret, settings = await self._secret(found.key), self._settings(found)
+        self._update_settings(found.name, settings)
         if member is not None:
+            self._members[found.name] = replace(member, settings=settings)
             if secret is not None:
                 member.credentials.observe(secret)
         elif secret is not None:
             credentials = SecretCredentials(secret, key=SECRET_KEY)
             client = self._connect(credentials)
-            self._members[found.name] = _Member(found.key, credentials, client)
+            self._members[found.name] = _Member(found.key, credentials, client, settings)
             self._registry.join(self._join_cluster(found.name, client))
             log.info("cluster joined pool", extra={"cluster": found.name})
 
@@ -173,9 +190,10 @@ class PoolMembers:
             headroom = pool.headroom(text) if text else headroom
         except pool.HeadroomError as error:
             log.warning("invalid headroom annotation, default used", extra={"cluster": found.name, "error": str(error)})
-        is_leaving = found.is_deleting or found.annotations.get(keys.LEAVING) == "true"
+        is_leaving = found.is_deleting or bool(_leaving(found))
         has_agent = found.annotations.get(keys.AGENT) == "true"
-        return MemberSettings(dict(found.labels), headroom, is_leaving, has_agent)
+        closed = f"Cluster {found.key} is {Phase.FAILED}" if found.status.get("phase") == Phase.FAILED else ""
+        return MemberSettings(dict(found.labels), headroom, is_leaving, has_agent, closed)
 
     async def _secret(self, key: objects.NamespacedName) -> objects.Object | None:
         if key not in self._secrets:
@@ -202,3 +220,8 @@ class PoolMembers:
         for _, stack in self._secrets.values():
             await stack.aclose()
         self._secrets.clear()
+
+
+def _leaving(found: objects.Object) -> tuple[objects.NamespacedName, ...]:
+    """The key of a Cluster that `hansa leave` cordoned."""
+    return (found.key,) if found.annotations.get(keys.LEAVING) == "true" else ()

@@ -79,7 +79,7 @@ class PoolScheduler:
                 "pod-scheduler", self._place_pod, queue=self._pod_queue, metrics=metrics, workers=WORKERS
             ),
         )
-        self._states: dict[str, State | None] = {}
+        self._states: dict[str, State] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._started = asyncio.Event()
 
@@ -160,11 +160,10 @@ class PoolScheduler:
             self._pod_queue.add(pod_ref)
 
     def _cluster_changed(self, name: str) -> None:
-        pool_cluster = self._clusters.get(name)
-        state = None if pool_cluster is None else pool_cluster.state[0]
+        state = self._clusters.state(name)
         if self._states.get(name) != state:
             self._states[name] = state
-            log.info("pool cluster changed", extra={"cluster": name, "state": state or "removed"})
+            log.info("pool cluster changed", extra={"cluster": name, "state": state})
             self._wake_all()
         else:
             self._wake_soon()

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from hansa.kube.objects import NamespacedName, Object
 from hansa.model import keys, requests
+from hansa.runtime.errors import HansaError
 from hansa.tenancy.pool import cluster_id
 
 LEASE: Final = NamespacedName(cluster_id.CONFIG_MAP.namespace, "hansa-fence")
@@ -18,7 +19,27 @@ NOTES: Final = 2  # per lease duration, by which vc-scheduler sees that the agen
 MISSED_CHECKS: Final = 3  # after more failed checks in a row it is unknown when a renewal was written
 RECOVERY_SECONDS: Final = 5.0  # at least, for the renewers to notice that the API server is reachable again
 NO_LEASE_SECONDS: Final = 5.0  # between two checks while no lease exists
-DEFAULT_GRACE: Final = 30  # seconds: the default of terminationGracePeriodSeconds
+DEFAULT_GRACE: Final = 30.0  # seconds, of the fence
+DEFAULT_POD_GRACE: Final = 30  # seconds: the default of terminationGracePeriodSeconds
+
+
+class GraceTooShort(HansaError):
+    """Pods of a cluster that is cut off could still run there when they start elsewhere."""
+
+
+def checked_grace(lost_after: float, grace: float | None) -> float:
+    """The seconds from the end of a fence until its pods start elsewhere; None gives the default."""
+    renewal, check = lost_after / RENEWALS, lost_after / CHECKS
+    least = 2 * (renewal + check)  # the pods end in one half; a renewal in flight and the next check take the other
+    if grace is None:
+        return max(DEFAULT_GRACE, least)
+    if grace < least:
+        raise GraceTooShort(
+            f"--fence-grace {grace:g} is too short for --lost-after {lost_after:g}: the fence is renewed every"
+            f" {renewal:.3g} s, and the agent checks it every {check:.3g} s; use at least {least:g}, or a shorter"
+            " --lost-after"
+        )
+    return grace
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +140,7 @@ def pod_grace(pod: Object, most: int) -> int | None:
     """The grace period for deleting a pod, in seconds; None if it is finished or terminates in time already."""
     if requests.is_finished(pod):
         return None
-    own = pod.spec.get("terminationGracePeriodSeconds", DEFAULT_GRACE)
+    own = pod.spec.get("terminationGracePeriodSeconds", DEFAULT_POD_GRACE)
     current = pod.metadata.deletion_grace_period_seconds if pod.is_deleting else None
     grace = min(own, most)
     return None if current is not None and current <= grace else grace

@@ -11,7 +11,7 @@ from typing import Final
 
 from hansa.kube import errors, resources, watching
 from hansa.kube.client import Client
-from hansa.kube.objects import Object
+from hansa.kube.objects import NamespacedName, Object
 from hansa.kube.resource import Resource
 from hansa.model import keys, stamp
 from hansa.runtime.errors import HansaError
@@ -102,6 +102,26 @@ class Leaving:
             with contextlib.suppress(errors.NotFound):
                 await self.meta.delete(resources.LEASES, report.name, namespace=report.namespace, uid=report.uid)
         self.report(f"{id_} has left the pool")
+
+
+async def restore(meta: Client, clusters: Resource, key: NamespacedName) -> Object | None:
+    """Create the Cluster of a super cluster again that was deleted without `hansa leave`; None without its Secret.
+
+    vc-scheduler drains a member by its Cluster. It is cordoned from the start, so that it gets no new slices.
+    """
+    try:
+        secret = await meta.get(resources.SECRETS, key.name, namespace=key.namespace)
+    except errors.NotFound:
+        return None
+    if join_manifests.SECRET_KEY not in (secret.get("data") or {}):
+        return None
+    metadata = {"namespace": key.namespace, "name": key.name, "annotations": {keys.LEAVING: "true"}}
+    kind = {"apiVersion": clusters.api_version, "kind": clusters.kind}
+    status = {"status": {"phase": join_manifests.PROVISIONED}}
+    made = await meta.create(clusters, Object.of({**kind, "metadata": metadata, "spec": {}, **status}))
+    with contextlib.suppress(errors.NotFound):  # without a status subresource, the phase was created above
+        return await meta.patch(clusters, key.name, status, namespace=key.namespace, subresource="status")
+    return made
 
 
 async def remove_account(below: Client) -> None:
