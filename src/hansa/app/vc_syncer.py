@@ -1,5 +1,6 @@
 """`hansa vc-syncer`: wires the sync of tenants' objects to a super cluster, or to the super clusters of a pool."""
 
+import asyncio
 import contextlib
 import logging
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from hansa.engine import task_set
 from hansa.engine.cluster import REQUEST_DEADLINE, Cluster
 from hansa.engine.registry import ClusterRegistry
 from hansa.engine.syncer import Syncer
+from hansa.kube import errors
 from hansa.kube.client import Client
 from hansa.kube.credentials import Credentials
 from hansa.kube.credentials.source import CredentialSource
@@ -26,6 +28,7 @@ from hansa.tenancy import api, installing
 from hansa.tenancy.pool import cluster_id
 from hansa.tenancy.pool.fence_renewal import FenceRenewer, FenceSettings
 from hansa.tenancy.pool.reachability_reports import Reporter
+from hansa.tenancy.syncing import serving
 from hansa.tenancy.syncing.conditions import TenantConditions
 from hansa.tenancy.syncing.members import Members
 from hansa.tenancy.syncing.purging import Purging
@@ -35,6 +38,7 @@ from hansa.tenancy.syncing.super_clusters import NEVER, SuperClusters
 log = logging.getLogger(__name__)
 COMPONENT = "vc-syncer"
 SUPER, META = "super", "meta"  # names of the two clusters; a tenant's name is its key
+CHECK_SECONDS = 5.0  # at the start, for the super cluster to say whether it belongs to a pool
 FIRST_LISTS = 60.0  # seconds, after which the program is ready although the meta cluster is unreachable
 
 
@@ -76,6 +80,7 @@ async def run(settings: SyncerSettings) -> None:
             ),
             lost_after=settings.lost_after if settings.super_cluster is None else NEVER,
             fence_grace=settings.fence_grace,
+            is_pooled=settings.mode.pool is not None,
             clock=program.clock,
         )
         below = None if settings.super_cluster is None else await connected(SUPER, settings.super_cluster)
@@ -85,6 +90,8 @@ async def run(settings: SyncerSettings) -> None:
             else await connected(META, settings.meta or CredentialSource())
         )
         if below is not None:
+            if settings.mode.pool is None:
+                await _check_unpooled(below, meta)
             registry.join(supers.add(below))
         recorder = Recorder(f"hansa-{COMPONENT}", meta.client, **program.common())
         manager = program.manager
@@ -126,14 +133,17 @@ class _Components:
 
     async def follow_tenants(self) -> None:
         """Reconcile tenants in the registry."""
+        conditions = TenantConditions(self.meta.client, self.recorder, clock=self.program.clock)
+        self.supers.marker = conditions
         members = Members(
             self.registry,
             self.meta.informers,
             await self.meta.identify(),
-            conditions=TenantConditions(self.meta.client, self.recorder, clock=self.program.clock),
+            conditions=conditions,
             connect=_client,
             join=self.program.cluster,
             routes=self.supers.routes,
+            check=self.supers.check,
             **self.program.common(),
         )
         self.supers.changed = members.enqueue_all
@@ -202,6 +212,18 @@ class _Components:
 
     def _tenants(self) -> dict[str, Cluster]:
         return {name: self.registry.clusters[name] for name in self.registry.uppers()}
+
+
+async def _check_unpooled(below: Cluster, meta: Cluster) -> None:
+    """Refuse a super cluster of a pool. One that is unreachable now is checked when tenants are linked to it."""
+    name = ""
+    with contextlib.suppress(errors.ApiError, TimeoutError):
+        async with asyncio.timeout(CHECK_SECONDS):
+            await serving.check_unpooled(below.client)
+            # A syncer without a pool may lack the right to list Clusters; one in the cluster of `hansa join` has it.
+            name = await pool_members.find_name(meta.client, await below.identify())
+    if name:
+        raise serving.pooled(name, f"Cluster {name} of the meta cluster")
 
 
 def _client(credentials: Credentials) -> Client:

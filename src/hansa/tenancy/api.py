@@ -100,6 +100,7 @@ class Status(msgspec.Struct, frozen=True, rename="camel"):
     cluster_version: str = ""
     super_clusters: tuple[str, ...] = ()
     kubelet_client: KubeletClient = KubeletClient()
+    super_cluster: str = ""
     conditions: tuple[Condition, ...] = ()
 
 

@@ -58,12 +58,29 @@ async def resource(client: Client, *, is_installed: bool = True) -> Resource:
             ) from None
         text = (Path(__file__).parent / "crds" / "clusters.yaml").read_text()
         definition = await client.create(resources.CUSTOM_RESOURCE_DEFINITIONS, objects.Object.of(yaml.safe_load(text)))
-    served = [one["name"] for one in definition.spec["versions"] if one.get("served")]
-    found = Resource(GROUP, OUR_VERSION if OUR_VERSION in served else served[0], "clusters", kind="Cluster")
+    found = _served(definition)
     async with asyncio.timeout(SERVED_SECONDS):
         while not await _is_served(client, found):
             await asyncio.sleep(0.1)
     return found
+
+
+async def find_name(client: Client, uid: str) -> str:
+    """The name of the Cluster whose super cluster has this uid; empty if there is none, or no CRD."""
+    try:
+        definition = await client.get(resources.CUSTOM_RESOURCE_DEFINITIONS, f"clusters.{GROUP}")
+    except errors.NotFound:
+        return ""
+    async for page in client.pages(_served(definition)):
+        for one in page.items:
+            if one.annotations.get(keys.SUPER_UID) == uid:
+                return one.name
+    return ""
+
+
+def _served(definition: objects.Object) -> Resource:
+    served = [one["name"] for one in definition.spec["versions"] if one.get("served")]
+    return Resource(GROUP, OUR_VERSION if OUR_VERSION in served else served[0], "clusters", kind="Cluster")
 
 
 async def _is_served(client: Client, found: Resource) -> bool:

@@ -38,6 +38,17 @@ class TenantConditions:
         """Set Synced to False."""
         await self._update(vc, ConditionState(False, reason, message))
 
+    def refuse(self, vc: Object, reason: str, message: str) -> None:
+        """Record that another syncer serves the tenant. The conditions are that syncer's."""
+        log.error("tenant refused", extra={"vc": str(vc.key), "reason": reason, "error": message})
+        subject = event_recorder.InvolvedObject.of(vc)
+        self._recorder.record(subject, reason, message, event_type=event_recorder.EventType.WARNING)
+
+    async def set_super_cluster(self, vc: Object, id_: str) -> None:
+        """Set status.superCluster, unless the VirtualCluster has changed: another syncer may have set its own."""
+        patch = {"metadata": {"uid": vc.uid, "resourceVersion": vc.version}, "status": {"superCluster": id_ or None}}
+        await self._meta.patch(VIRTUAL_CLUSTERS, vc.name, patch, namespace=vc.namespace, subresource="status")
+
     async def add_super_clusters(self, vc: Object, supers: Collection[str]) -> None:
         """Add ids to status.superClusters, before these super clusters sync objects into the tenant's control plane.
 

@@ -23,7 +23,7 @@ from hansa.runtime import clock, metrics
 from hansa.runtime.errors import HansaError
 from hansa.tenancy import api
 from hansa.tenancy.api import VIRTUAL_CLUSTERS
-from hansa.tenancy.syncing import credentials
+from hansa.tenancy.syncing import credentials, serving
 from hansa.tenancy.syncing.claims import Claims
 from hansa.tenancy.syncing.conditions import TenantConditions
 from hansa.tenancy.syncing.credentials import EncodedKubeconfig, TenantCredentials
@@ -67,10 +67,15 @@ class _Member:
     end_listening: Callable[[], None]
 
 
+async def _unchecked(_vc: Object) -> None:
+    pass
+
+
 class Members:
     """Reconciles the registry with the VirtualClusters: a cluster for each, named by its key, and its routes.
 
     `connect` makes a client from credentials, `join` a cluster from a name and a client, `routes` a tenant's routes.
+    `check` raises `Refused` for a tenant that another syncer serves.
     """
 
     def __init__(
@@ -83,13 +88,14 @@ class Members:
         connect: Callable[[TenantCredentials], Client],
         join: Callable[[str, Client], Cluster],
         routes: Routes,
+        check: Callable[[Object], Awaitable[None]] = _unchecked,
         clock: clock.Clock,
         random: randomness.Random,
         metrics: metrics.Registry,
     ) -> None:
         self._registry, self._meta, self._meta_id = registry, meta, meta_id
         self._conditions = conditions
-        self._connect, self._make_cluster, self._routes = connect, join, routes
+        self._connect, self._make_cluster, self._routes, self._check = connect, join, routes, check
         self._known: Iterable[NamespacedName] = ()
         self._members: dict[NamespacedName, _Member] = {}
         self._vc_names: dict[str, NamespacedName] = {}  # by tenant key, which two VirtualClusters must not share
@@ -128,10 +134,15 @@ class Members:
         if vc is None or vc.is_deleting or (member is None and vc.status.get("phase", "") in NOT_PROVISIONED):
             return controller.Done()
         try:
+            await self._check(vc)
             kubeconfig = await self._kubeconfig(vc)
             member = member or await self._join(vc, kubeconfig)
             member.credentials.observe(kubeconfig)
             await self._link(vc, member)
+        except serving.Refused as error:
+            self._unlink(member)
+            self._conditions.refuse(vc, error.reason, str(error))
+            return controller.After(RESYNC_SECONDS)
         except NotSynced as error:
             await self._conditions.set_not_synced(vc, error.reason, str(error))
             return controller.Done()  # a change of the Secret, the VirtualCluster or the health requeues it
@@ -197,20 +208,19 @@ class Members:
         """Record in the status which super clusters sync into an existing cluster, for its cleanup by vc-manager."""
         if api.virtual_cluster(vc).provisioner == api.EXISTING:
             supers = [self._registry.clusters[route.lower] for route in routes]
-            if len(ids := await _ids(supers)) < len(supers):
+            if len(ids := await ids_of(supers)) < len(supers):
                 raise errors.Unreachable("cannot read the id of a super cluster: no answer in time")
             await self._conditions.add_super_clusters(vc, ids)
 
     async def _claim(self, vc: Object, member: _Member) -> None:
         """Ensure that the control plane belongs to this tenant only, and is not a super cluster."""
-        cluster_id, key = await member.cluster.identify(), member.owner.key
+        cluster_id = await member.cluster.identify()
         former, holder = self._claims.holder(cluster_id), self._claims.claim(cluster_id, vc)
         if former is not None and former != holder:
             self._queue.add(former)  # its reconcile removes its routes
         if holder == vc.key and cluster_id not in await self._lower_ids():
             return
-        for route in self._registry.routes(key):
-            self._registry.unlink(key, route.lower)
+        self._unlink(member)
         if holder == vc.key:
             raise NotSynced(
                 "IsSuperCluster",
@@ -221,9 +231,13 @@ class Members:
             f"the API server in the tenant's kubeconfig is that of VirtualCluster {holder}, which is older",
         )
 
+    def _unlink(self, member: _Member | None) -> None:
+        for route in () if member is None else self._registry.routes(member.owner.key):
+            self._registry.unlink(route.upper, route.lower)
+
     async def _lower_ids(self) -> set[str]:
         """The ids of all super clusters that are reachable."""
-        return await _ids([one for name, one in self._registry.clusters.items() if name not in self._vc_names])
+        return await ids_of([one for name, one in self._registry.clusters.items() if name not in self._vc_names])
 
     async def _leave(self, vc_name: NamespacedName) -> None:
         member = self._members.pop(vc_name)
@@ -254,7 +268,8 @@ def key_of(vc: Object) -> str:
     return api.virtual_cluster(vc).root
 
 
-async def _ids(clusters: Iterable[Cluster]) -> set[str]:
+async def ids_of(clusters: Iterable[Cluster]) -> set[str]:
+    """The ids of those that answer in time."""
     found = set()
     for cluster in clusters:
         with contextlib.suppress(TimeoutError):

@@ -5,6 +5,7 @@ When it is reachable again, its routes are added again and stale objects there a
 """
 
 import asyncio
+import contextlib
 import functools
 import logging
 from collections.abc import Callable
@@ -13,14 +14,16 @@ from dataclasses import dataclass
 from hansa.engine.cluster import Cluster
 from hansa.engine.registry import ClusterRegistry, Route
 from hansa.kube import errors
+from hansa.kube.objects import Object
 from hansa.runtime import clock
 from hansa.tenancy.api import Network
-from hansa.tenancy.syncing import service_ranges
+from hansa.tenancy.syncing import members, service_ranges, serving
 from hansa.tenancy.syncing.members import NotSynced, Tenancy
 
 log = logging.getLogger(__name__)
 NEVER = 0.0  # as `lost_after`: the only super cluster is never lost
 RETRY_SECONDS = 5.0  # until the routes are made again after a super cluster failed for one tenant
+NONE_REACHABLE = "no super cluster is reachable"
 MakeRoute = Callable[[Tenancy, str, tuple[Network, ...]], Route]
 
 
@@ -36,7 +39,8 @@ class SuperClusters:
     """The super clusters in a registry. `make` makes a tenant's route to one, with the service ranges that it serves.
 
     `changed` is called when the routes of all tenants have to be reconciled. A super cluster is lost when it was
-    unreachable for `lost_after` seconds; with an agent, which deletes its pods first, for `fence_grace` more.
+    unreachable for `lost_after` seconds; with an agent, which deletes its pods first, for `fence_grace` more. With a
+    `marker`, tenants that another syncer serves are refused.
     """
 
     def __init__(
@@ -46,8 +50,11 @@ class SuperClusters:
         *,
         lost_after: float,
         fence_grace: float = 0.0,
+        is_pooled: bool = False,
         clock: clock.Clock,
     ) -> None:
+        self._is_pooled = is_pooled
+        self.marker: serving.Marker | None = None
         self._registry, self._make, self._clock = registry, make, clock
         self._lost_after, self._fence_grace = lost_after, fence_grace
         self._supers: dict[str, _Super] = {}
@@ -79,8 +86,21 @@ class SuperClusters:
         found = await asyncio.gather(*(self._route(one, tenancy, wanted) for one in serving))
         routes = [route for route in found if route is not None]
         if not routes:
-            raise NotSynced("NoSuperCluster", "no super cluster is reachable")
+            raise NotSynced("NoSuperCluster", NONE_REACHABLE)
         return routes
+
+    async def check(self, vc: Object) -> None:
+        """Refuse a tenant that another syncer serves."""
+        supers = self.all()
+        if not self._is_pooled:
+            for one in supers.values():
+                with contextlib.suppress(errors.ApiError):  # it is checked at the start, too
+                    await serving.check_unpooled(one.client)
+        if self.marker is not None:
+            ids = await members.ids_of(supers.values())
+            if not ids:
+                raise NotSynced("NoSuperCluster", NONE_REACHABLE)
+            await serving.ensure(vc, ids, self.marker, is_pooled=self._is_pooled)
 
     async def _route(self, one: _Super, tenancy: Tenancy, wanted: Network | None) -> Route | None:
         """The route to one super cluster; the current one if it is unreachable."""
