@@ -91,12 +91,14 @@ class Federation:
 
         return await eventually(look, within=PATIENCE)
 
-    async def export(self, target: str, account: str, *, name: str, namespace: str = "default") -> dict[str, Any]:
+    async def export(
+        self, target: str, account: str, *, name: str, namespace: str = "default", flags: tuple[str, ...] = ()
+    ) -> dict[str, Any]:
         """The Secret that `kubemcsa export` prints for a service account of a target."""
         config = str(self.members[target].cluster.kubeconfig)
         process = await asyncio.create_subprocess_exec(
             str(Path(sys.executable).parent / "kubemcsa"),
-            *("export", "--kubeconfig", config, "-n", namespace, account, "--as", name),
+            *("export", "--kubeconfig", config, "-n", namespace, account, "--as", name, *flags),
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
         )
