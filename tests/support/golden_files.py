@@ -77,7 +77,11 @@ TARGET = Link(
     settings=TargetLink(target="c2", node=_TARGET_NODE, namespace="shop", source="cluster1", source_id=LINK.upper_id),
     nodes=frozenset({_TARGET_NODE}),
 )
-ADMIRALTY = admiralty.mode(AdmiraltySettings(follows_claims=True, follows_service_accounts=True))
+ADMIRALTY = admiralty.mode(
+    AdmiraltySettings(
+        follows_claims=True, follows_service_accounts=True, pod_networks=(ipaddress.ip_network("10.0.0.0/8"),)
+    )
+)
 
 
 @dataclass(frozen=True)

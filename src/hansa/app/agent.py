@@ -16,6 +16,7 @@ from hansa.engine.registry import ClusterRegistry
 from hansa.federation import installing, uninstalling
 from hansa.federation.binder import Binder
 from hansa.federation.conditions import Conditions
+from hansa.federation.delegate_endpoints import DelegateEndpoints
 from hansa.federation.leaving import Leaving
 from hansa.federation.service_reroute import ServiceReroute
 from hansa.federation.sources import Sources
@@ -128,8 +129,11 @@ class _Agent:
         manager.work(Component("targets", self._follow_targets))
         binder = Binder(self._views, self._cluster, recorder=self._recorder, **common)
         manager.work(Component("binder", binder.run, binder.drain))
-        reroute = ServiceReroute(self._cluster, **common)
+        networks = self._settings.mode.pod_networks
+        reroute = ServiceReroute(self._cluster, labels_global=bool(networks), **common)
         manager.work(Component("service-reroute", reroute.run, reroute.drain))
+        endpoints = DelegateEndpoints(self._cluster, networks, recorder=self._recorder, **common)
+        manager.work(Component("delegate-endpoints", endpoints.run, endpoints.drain))
 
     async def _follow_targets(self) -> None:
         """Follow the Targets, and run their virtual nodes, once the id of the cluster is known."""

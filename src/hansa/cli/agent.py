@@ -1,6 +1,7 @@
 """`hansa agent`: the federation of one cluster with its sources and targets (Admiralty's multicluster-scheduler)."""
 
 import argparse
+import ipaddress
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from hansa.app import agent, program
 from hansa.cli import component_flags, log_flags
 from hansa.cli.webhook import service_address
 from hansa.kube.credentials.source import CredentialSource
+from hansa.model.translation.federation.endpoints import Network
 from hansa.modes import admiralty_admission
 from hansa.modes.admiralty_settings import AdmiraltySettings
 
@@ -94,6 +96,14 @@ def _add_source_flags(group: Any) -> None:
         help="create the service accounts of pods in their targets, without rights (default false)",
     )
     group.add_argument(
+        "--pod-networks",
+        type=_networks,
+        default=(),
+        metavar="CIDR,CIDR",
+        help="networks of pods that all clusters reach directly; Services get EndpointSlices for delegates in other"
+        " clusters that have addresses in them (default: none)",
+    )
+    group.add_argument(
         "--webhook",
         action=argparse.BooleanOptionalAction,
         default=True,
@@ -136,7 +146,9 @@ def read(arguments: argparse.Namespace) -> agent.AgentSettings:
         cluster=CredentialSource(arguments.kubeconfig, arguments.context),
         name=arguments.cluster_name,
         mode=AdmiraltySettings(
-            follows_claims=arguments.follow_claims, follows_service_accounts=arguments.follow_service_accounts
+            follows_claims=arguments.follow_claims,
+            follows_service_accounts=arguments.follow_service_accounts,
+            pod_networks=arguments.pod_networks,
         ),
         webhook=_webhook(arguments),
         serves_webhook=arguments.webhook,
@@ -146,6 +158,13 @@ def read(arguments: argparse.Namespace) -> agent.AgentSettings:
         metrics_address=arguments.metrics_addr,
         election_namespace=component_flags.election_namespace(arguments),
     )
+
+
+def _networks(text: str) -> tuple[Network, ...]:
+    try:
+        return tuple(ipaddress.ip_network(one.strip()) for one in text.split(",") if one.strip())
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f'"{text}": {error}; use networks such as 10.244.0.0/16,fd00::/48') from None
 
 
 def _webhook(arguments: argparse.Namespace) -> WebhookSettings | None:

@@ -47,12 +47,18 @@ def _label_set(pod: Object) -> tuple[_LabelSet]:
 
 
 class ServiceReroute:
-    """Reconciles the Services and Ingresses of the `upper` cluster."""
+    """Reconciles the Services and Ingresses of the `upper` cluster. `labels_global` as in `reroute.service_patch`."""
 
     def __init__(
-        self, upper: Cluster, *, clock: clock.Clock, random: randomness.Random, metrics: metrics.Registry
+        self,
+        upper: Cluster,
+        *,
+        labels_global: bool,
+        clock: clock.Clock,
+        random: randomness.Random,
+        metrics: metrics.Registry,
     ) -> None:
-        self._upper = upper
+        self._upper, self._labels_global = upper, labels_global
         self._queue: queue.Queue[_Ref] = queue.Queue(NAME, clock=clock, random=random, metrics=metrics)
         self._controller = controller.Controller(
             NAME, self._reconcile, queue=self._queue, metrics=metrics, workers=WORKERS
@@ -122,7 +128,8 @@ class ServiceReroute:
 
     def _patch(self, resource: Resource, obj: Object) -> dict[str, Any]:
         if resource == resources.SERVICES:
-            return reroute.service_patch(obj, self._label_sets.get(obj.namespace, {}).values())
+            proxies = self._label_sets.get(obj.namespace, {}).values()
+            return reroute.service_patch(obj, proxies, labels_global=self._labels_global)
         return reroute.ingress_patch(obj, lambda name: self._is_global(NamespacedName(obj.namespace, name)))
 
     def _is_global(self, name: NamespacedName) -> bool:

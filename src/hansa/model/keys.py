@@ -132,10 +132,14 @@ PARENT_NAME = "multicluster.admiralty.io/parent-name"  # annotation
 IS_DELEGATE = "multicluster.admiralty.io/is-delegate"  # annotation of copied services and ingresses
 
 # Of services and ingresses.
-GLOBAL_SERVICE = "multicluster.admiralty.io/global"  # annotation, "true" if it is copied to the targets
+# Annotation, "true" if it is copied to the targets; a label as well where its EndpointSlices are, which get it from it.
+GLOBAL_SERVICE = "multicluster.admiralty.io/global"
 ORIGINAL_SELECTOR = "multicluster.admiralty.io/original-selector"  # annotation: "key=value,…" before the reroute
 CILIUM_GLOBAL_FORMER = "io.cilium/global-service"  # annotation, "true"; the key until Cilium 1.12
 CILIUM_GLOBAL = "service.cilium.io/global"  # annotation, "true"
+ENDPOINTS_OF = "hansa.dev/endpoints-of"  # label of an EndpointSlice: the virtual node of the target that they are in
+SERVICE_NAME = "kubernetes.io/service-name"  # label of an EndpointSlice
+HEADLESS = "service.kubernetes.io/headless"  # label of an EndpointSlice
 REROUTED = "hansa.dev/rerouted"  # annotation: the annotations that the reroute added, removed with it
 
 # Of targets and their virtual nodes.

@@ -13,10 +13,12 @@ from hansa.model import keys, lifecycle, placement
 from hansa.model.mode import Mode, Rule
 from hansa.model.pair import Link
 from hansa.model.translation.common import accounts, secrets, storage
+from hansa.model.translation.common import services as common_services
 from hansa.model.translation.common.pod import updates
 from hansa.model.translation.federation import (
     checks,
     claims,
+    endpoint_slices,
     metadata,
     placements,
     reroute,
@@ -32,7 +34,7 @@ PROXIES = f"spec.schedulerName={keys.PROXY_SCHEDULER}"  # a field selector; the 
 
 def mode(settings: AdmiraltySettings) -> Mode:
     """The rules from a source cluster to its targets."""
-    rules = (*_pods(), *_pod_dependencies(settings), *_global_kinds())
+    rules = (*_pods(), *_pod_dependencies(settings), *_global_kinds(), _endpoints(settings))
     return Mode(
         "admiralty",
         {rule.resource: rule for rule in rules},
@@ -110,6 +112,18 @@ def _global_kinds() -> Iterable[Rule]:
         down=(metadata.global_copy,),
         down_patches=services.ingress_patches,
         placement=in_targets,
+    )
+
+
+def _endpoints(settings: AdmiraltySettings) -> Rule:
+    """EndpointSlices of global Services. Without networks there are none, and copies from before are deleted."""
+    return Rule(
+        resources.ENDPOINT_SLICES,
+        selector=f"{keys.GLOBAL_SERVICE}=true",
+        down=(*COPY, common_services.endpoint_slice),
+        down_patches=common_services.endpoint_slice_patches,
+        placement=placements.of_endpoints if settings.pod_networks else placement.only_read,
+        references=endpoint_slices.service_of,
     )
 
 

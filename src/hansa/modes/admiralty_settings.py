@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from hansa.model.translation.federation.endpoints import Network
+
 
 @dataclass(frozen=True, slots=True)
 class AdmiraltySettings:
@@ -12,3 +14,5 @@ class AdmiraltySettings:
     # Seconds for which a ConfigMap or Secret stays in a target without a delegate that uses it: the next pod of the
     # same workload often comes there.
     retention: float = 10.0
+    # Networks of pods that all clusters reach directly: EndpointSlices lead to delegates in them; none by default.
+    pod_networks: tuple[Network, ...] = ()

@@ -49,6 +49,18 @@ async def has_gone(member, namespace, kind, name):
     await eventually(look, within=PATIENCE)
 
 
+async def leads_to(member, namespace, wanted):
+    """Wait until the endpoints of all Services of a namespace have these addresses, each once."""
+
+    async def look():
+        slices = await member.all("endpointslices", namespace=namespace)
+        endpoints = [endpoint for one in slices for endpoint in one.get("endpoints") or ()]
+        assert sorted(a for one in endpoints for a in one["addresses"]) == sorted(wanted)
+        return all(one["conditions"]["ready"] for one in endpoints)
+
+    await eventually(look, within=PATIENCE)
+
+
 async def test_a_service_of_proxies_is_rerouted_copied_and_restored(federation, namespace, nodes, pods):
     await pods.apply(a_deployment("web", 4), a_service())
     east = await selects(pods.east, namespace, "web", PREFIXED)
@@ -59,13 +71,7 @@ async def test_a_service_of_proxies_is_rerouted_copied_and_restored(federation, 
     for member in (pods.east, pods.west):
         wanted = {one["status"]["podIP"] for one in await federation.delegates(member, namespace)}
 
-        async def led_to_delegates(member=member, wanted=wanted):
-            slices = await member.all("endpointslices", namespace=namespace)
-            found = {a for one in slices for e in one["endpoints"] or () for a in e["addresses"]}
-            assert found == wanted, (found, wanted)
-            return True
-
-        await eventually(led_to_delegates, within=PATIENCE)
+        await leads_to(member, namespace, wanted)
     await pods.apply(a_service(ports=[{"port": 81, "targetPort": 8081}]))  # a manifest knows nothing of the reroute
 
     async def followed():
@@ -155,3 +161,55 @@ async def test_any_global_service_is_copied_and_ingresses_follow(federation, nam
     for kind in ("service", "ingress"):
         await has_gone(pods.west, namespace, kind, "web")
     assert await pods.east.find("ingress", "web", namespace=namespace) is not None
+
+
+async def test_endpoints_stand_beside_services_where_pod_networks_are_joined(federation, namespace, nodes, pods):
+    await federation.agents.pop("east").stop()
+    await federation.start("east", flags=("--pod-networks", "10.0.0.0/8,192.168.0.0/16"))
+    other = a_service("db", annotations={ANNOTATIONS[1]: "true"}, selector={"app": "db"})
+    await pods.apply(a_deployment("web", 4), a_service(), other)
+    await pods.rolled_out("web")
+    east, west = [await federation.delegates(one, namespace) for one in (pods.east, pods.west)]
+    addresses = [one["status"]["podIP"] for one in (*east, *west)]
+    for member in (pods.east, pods.west):
+        await leads_to(member, namespace, addresses)
+    copies = [one for one in await pods.west.all("endpointslices", namespace=namespace) if stamped(one)]
+    assert {one["metadata"]["labels"]["kubernetes.io/service-name"] for one in copies} <= {"web", "db"}
+    victim = west[0]
+    elsewhere = json.dumps({"status": {"podIP": "172.16.0.1", "podIPs": [{"ip": "172.16.0.1"}]}})
+    await pods.west.kubectl(
+        *(
+            "-n",
+            namespace,
+            "patch",
+            "pod",
+            victim["metadata"]["name"],
+            "--subresource",
+            "status",
+            "--type=merge",
+            "-p",
+            elsewhere,
+        )
+    )
+
+    async def refused():
+        events = await pods.east.all("events", namespace=namespace)
+        return [one for one in events if one["reason"] == "AddressNotAllowed" and "172.16.0.1" in one["message"]]
+
+    await eventually(refused, within=PATIENCE)
+    await leads_to(pods.east, namespace, [one["status"]["podIP"] for one in (*east, *west[1:])])
+    await federation.agents.pop("east").stop()
+    await federation.start("east")  # without the flag: what it made is deleted
+
+    async def gone():
+        for member in (pods.east, pods.west):
+            slices = await member.all("endpointslices", namespace=namespace)
+            managers = {one["metadata"]["labels"]["endpointslice.kubernetes.io/managed-by"] for one in slices}
+            assert managers == {"endpointslice-controller.k8s.io"}, (member.name, managers)
+        return True
+
+    await eventually(gone, within=PATIENCE)
+
+
+def stamped(obj):
+    return keys.UPPER in obj["metadata"]["labels"]

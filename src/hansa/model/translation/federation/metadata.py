@@ -50,6 +50,6 @@ def _with_parent(copied: Object, obj: Object, link: Link) -> Object:
     parents = {keys.PARENT_UID: obj.uid} | ({keys.PARENT_CLUSTER: source} if source else {})
     annotations = {key: value for key, value in obj.annotations.items() if not is_own_annotation(key)}
     annotations |= {keys.PARENT_NAMESPACE: obj.namespace, keys.PARENT_NAME: obj.name}
-    own = {keys.HAS_FINALIZER}
+    own = {keys.HAS_FINALIZER, keys.GLOBAL_SERVICE, keys.ENDPOINTS_OF}
     kept = {key: value for key, value in copied.labels.items() if key not in own}
     return copied.with_metadata(labels=kept | parents, annotations=annotations)

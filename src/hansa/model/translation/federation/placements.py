@@ -6,7 +6,7 @@ The objects in a target that is the source cluster itself are there already, so 
 from collections.abc import Callable
 
 from hansa.kube.objects import Object
-from hansa.model import keys, placement
+from hansa.model import keys, placement, stamp
 from hansa.model.pair import Grade, Key, Unknown
 from hansa.model.placement import Intents, Placement, PlacementContext
 from hansa.model.translation.federation import target_link
@@ -52,6 +52,20 @@ def in_every_target(is_global: Callable[[Object], bool]) -> Placement:
         return {name: Grade.CHOSEN for name, target in targets.items() if _serves(target, key.namespace)}
 
     return policy
+
+
+def of_endpoints(obj: Object, key: Key, context: PlacementContext) -> Intents:
+    """In each target that has the global Service, except for the one that the endpoints are in."""
+    if stamp.of(obj) is not None:
+        return {}
+    intents = in_every_target(lambda _: True)(obj, key, context)
+    return (
+        intents if isinstance(intents, Unknown) else {c: g for c, g in intents.items() if not _is_in(obj, context, c)}
+    )
+
+
+def _is_in(obj: Object, context: PlacementContext, cluster: str) -> bool:
+    return target_link.of(context.links[cluster]).node == obj.labels.get(keys.ENDPOINTS_OF)
 
 
 def _serves(target: TargetLink, namespace: str) -> bool:

@@ -21,7 +21,11 @@ def is_global(obj: Object) -> bool:
     """Whether a Service or Ingress is copied to the targets. A copy is not, nor one that its user excluded."""
     if keys.IS_DELEGATE in obj.annotations or stamp.of(obj) is not None:
         return False
-    return any(obj.annotations.get(key) == "true" for key in GLOBAL)
+    return _says_global(obj.annotations)
+
+
+def _says_global(annotations: Labels) -> bool:
+    return any(annotations.get(key) == "true" for key in GLOBAL)
 
 
 def original_selector(service: Object) -> dict[str, str]:
@@ -33,12 +37,25 @@ def original_selector(service: Object) -> dict[str, str]:
     return {key: value for key, value in current.items() if not key.startswith(_PREFIX)} or kept
 
 
-def service_patch(service: Object, proxies: Iterable[Labels]) -> dict[str, Any]:
-    """The patch of a Service, by the labels of the proxy pods in its namespace; empty if there is none."""
+def service_patch(service: Object, proxies: Iterable[Labels], *, labels_global: bool = False) -> dict[str, Any]:
+    """The patch of a Service, by the labels of the proxy pods in its namespace; empty if there is none.
+
+    With `labels_global`, global Services have a label. EndpointSlices have all labels of their Service, but none of its
+    annotations.
+    """
     if service.is_deleting or keys.IS_DELEGATE in service.annotations or stamp.of(service) is not None:
         return {}
     if service.spec.get("type") == "ExternalName" or labels.check(service.annotations):
         return {}
+    patch = _selector_patch(service, proxies)
+    annotations = {**service.annotations, **patch.get("metadata", {}).get("annotations", {})}
+    label = "true" if labels_global and _says_global(annotations) else None
+    if service.labels.get(keys.GLOBAL_SERVICE) == label:
+        return patch
+    return patch | {"metadata": patch.get("metadata", {}) | {"labels": {keys.GLOBAL_SERVICE: label}}}
+
+
+def _selector_patch(service: Object, proxies: Iterable[Labels]) -> dict[str, Any]:
     original = original_selector(service)
     if original and any(original.items() <= one.items() for one in proxies):
         return _patch(service, _rerouted(service, original), _rerouted_annotations(service, original))

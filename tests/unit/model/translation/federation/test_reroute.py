@@ -85,6 +85,19 @@ def test_labels_that_keep_their_key_are_selected_by_it() -> None:
     assert selector_of(patched(rerouted, [])) == {"app": "nginx", "team": "red"}
 
 
+def test_global_services_are_labelled_where_their_endpoints_are_copied() -> None:
+    """EndpointSlices have the labels of their Service."""
+    label = {"labels": {keys.GLOBAL_SERVICE: "true"}}
+    service = a_service({"app": "web"}, **{"service.cilium.io/global": "true"})
+    assert reroute.service_patch(service, PROXIES, labels_global=True) == {"metadata": label}
+    assert reroute.service_patch(service.with_metadata(**label), PROXIES, labels_global=True) == {}
+    removed = {"metadata": {"labels": {keys.GLOBAL_SERVICE: None}}}
+    assert reroute.service_patch(service.with_metadata(**label), PROXIES) == removed
+    rerouted = reroute.service_patch(a_service({"app": "nginx"}), PROXIES, labels_global=True)
+    assert rerouted["metadata"]["labels"] == label["labels"]
+    assert reroute.service_patch(a_service({"app": "web"}), PROXIES, labels_global=True) == {}
+
+
 def test_a_copy_from_another_source_is_neither_rerouted_nor_copied_on() -> None:
     copy = a_service({"app": "nginx"}, **{keys.IS_DELEGATE: "", "io.cilium/global-service": "true"})
     assert reroute.service_patch(copy, PROXIES) == {}
