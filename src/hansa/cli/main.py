@@ -13,8 +13,8 @@ from hansa.runtime.errors import HansaError
 
 # Each is a module that is imported only when its command is used, since all imports together take long.
 COMMANDS = (
-    *("agent", "demo", "join", "leave", "local", "super-agent", "vc-manager", "vc-scheduler", "vc-syncer"),
-    *("virtual-node", "webhook"),
+    *("agent", "demo", "join", "leave", "local", "multi-scheduler", "super-agent", "vc-manager"),
+    *("vc-scheduler", "vc-syncer", "virtual-node", "webhook"),
 )
 INTERRUPTED = 128 + signal.SIGINT
 

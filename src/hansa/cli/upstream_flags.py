@@ -86,6 +86,15 @@ VIRTUAL_NODE: Final = (
         )
     ),
 )
+MULTI_SCHEDULER: Final = (
+    *LEADER_ELECTION,
+    UnusedFlag("--master", _SERVER),
+    *(
+        UnusedFlag(name, "the extender listens on loopback, for kube-scheduler alone")
+        for name in ("--authentication-kubeconfig", "--authorization-kubeconfig", "--secure-port")
+    ),
+    *(UnusedFlag(f"--kube-api-{name}", _LIMITS) for name in ("qps", "burst")),
+)
 WEBHOOK: Final = (
     UnusedFlag("--master", _SERVER),
     UnusedFlag("--incluster", "without --kubeconfig the service account of the pod is used", is_boolean=True),

@@ -29,6 +29,7 @@ class Reservation:
 
     placed: PlacedPod
     until: float
+    request: PodRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +130,7 @@ class ClusterView:
         """A view with a reservation for a pod. A bound pod needs none."""
         if key in self.pods:
             return self
-        reservation = Reservation(placed_pods.of_request(request, node), until)
+        reservation = Reservation(placed_pods.of_request(request, node), until, request)
         view = self.without_pod(key)._counted(reservation.placed, 1)
         reservations = view.reservations.having(key, reservation)
         return dataclasses.replace(view, reservations=reservations, _earliest=min(view._earliest, until))

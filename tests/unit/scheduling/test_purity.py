@@ -1,4 +1,4 @@
-"""Evaluation and planning are pure: no I/O, no clock, no randomness. Only `pooling` may do more."""
+"""Evaluation and planning are pure: no I/O, no clock, no randomness. Only these folders may do more."""
 
 import ast
 from pathlib import Path
@@ -8,8 +8,12 @@ import pytest
 import hansa.scheduling
 
 FOLDER = Path(hansa.scheduling.__file__).parent
-PURE = [path for path in sorted(FOLDER.rglob("*.py")) if "pooling" not in path.parts]
-IMPURE = ("asyncio", "time", "random", "logging", "hansa.control", "hansa.engine", "hansa.scheduling.pooling")
+WITH_IO = ("extender", "pooling", "watching")
+PURE = [path for path in sorted(FOLDER.rglob("*.py")) if path.relative_to(FOLDER).parts[0] not in WITH_IO]
+IMPURE = (
+    *("asyncio", "time", "random", "logging", "hansa.control", "hansa.engine"),
+    *(f"hansa.scheduling.{folder}" for folder in WITH_IO),
+)
 ALLOWED_OF_KUBE = ("language", "objects")
 
 

@@ -11,15 +11,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from hansa.control import table
-from hansa.control.informer import Scope
 from hansa.engine.cluster import Cluster
-from hansa.kube import objects, resources
+from hansa.kube import objects
 from hansa.model import capacity, keys
 from hansa.runtime import clock
 from hansa.scheduling.cluster_view import ClusterView
 from hansa.scheduling.pod_request import PodRequest
 from hansa.scheduling.slicing.pool import Headroom, Member, State
+from hansa.scheduling.watching.watched_view import Changed, WatchedView
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +60,8 @@ class PoolCluster:
         self.settings = MemberSettings({}, Headroom())
         self._cluster, self._clock, self._loss_timeout = cluster, clock, loss_timeout
         self._notify: Callable[[], None] = functools.partial(notify, cluster.name)
-        self._view = ClusterView(cluster.name)
+        changed = Changed(self._node_changed, self._pod_changed, self._notify)
+        self._watched = WatchedView(cluster, clock=clock, changed=changed)
         self._capacity = capacity.Capacity(lambda pod: keys.UPPER in pod.labels)
         self._unreachable_since: float | None = clock.now()
         self._last_reported = -math.inf  # when another process reported it as reachable
@@ -70,18 +70,9 @@ class PoolCluster:
 
     async def open(self) -> None:
         """Start watching."""
-        informers = self._cluster.informers
-        self._nodes = await self._stack.enter_async_context(informers.share(Scope(resources.NODES)))
-        self._pods = await self._stack.enter_async_context(informers.share(Scope(resources.PODS)))
-        ends = (
-            self._nodes.listen(self._node_changed, table.own_key),
-            self._pods.listen(self._pod_changed, table.own_key),
-            self._nodes.freshness.listen(lambda _: self._notify()),
-            self._pods.freshness.listen(lambda _: self._notify()),
-            self._cluster.health.listen(self._health_changed),
-        )
-        for end in ends:
-            self._stack.callback(end)
+        await self._watched.open()
+        self._stack.push_async_callback(self._watched.close)
+        self._stack.callback(self._cluster.health.listen(self._health_changed))
         self._stack.callback(self._cancel_timer)
         self._health_changed()
         if self._unreachable_since is not None:
@@ -94,7 +85,7 @@ class PoolCluster:
     @property
     def is_known(self) -> bool:
         """Whether the caches of its nodes and pods have synced."""
-        return self._nodes.freshness.has_synced and self._pods.freshness.has_synced
+        return self._watched.has_synced
 
     @property
     def is_unreachable(self) -> bool:
@@ -122,21 +113,16 @@ class PoolCluster:
 
     def view(self) -> ClusterView:
         """The cluster for the choice of a pod's cluster."""
-        self._view = self._view.at(self._clock.now())
         state, reason = self.state
-        closed = "" if state is State.OPEN else reason
-        if (self._view.closed, self._view.labels) != (closed, self.settings.labels):
-            self._view = self._view.with_cluster(self.settings.labels, closed=closed)
-        return self._view
+        return self._watched.view(self.settings.labels, closed="" if state is State.OPEN else reason)
 
     def reserve(self, key: objects.NamespacedName, request: PodRequest, *, node: str, seconds: float) -> None:
         """Reserve resources for a pod until it is bound."""
-        self._view = self._view.reserving(key, request, node=node, until=self._clock.now() + seconds)
+        self._watched.reserve(key, request, node=node, seconds=seconds)
 
     def release(self, key: objects.NamespacedName) -> None:
         """Release a reservation. A bound pod is not affected."""
-        if key in self._view.reservations:
-            self._view = self._view.without_pod(key)
+        self._watched.release(key)
 
     def update_settings(self, settings: MemberSettings) -> None:
         """Apply changed settings."""
@@ -154,17 +140,12 @@ class PoolCluster:
         if was_lost:
             self._notify()
 
-    def _node_changed(self, key: objects.NamespacedName) -> None:
-        node = self._nodes.get(key)
-        self._view = self._view.without_node(key.name) if node is None else self._view.with_node(node)
+    def _node_changed(self, key: objects.NamespacedName, node: objects.Object | None) -> None:
         if self._capacity.node(key.name, node):
             self._notify()
 
-    def _pod_changed(self, key: objects.NamespacedName) -> None:
-        pod, before = self._pods.get(key), self._view
-        self._view = before.without_pod(key) if pod is None else before.with_pod(pod)
-        is_changed = self._capacity.pod(key, pod)
-        if is_changed or len(self._view.pods) < len(before.pods):
+    def _pod_changed(self, key: objects.NamespacedName, pod: objects.Object | None, has_left: bool) -> None:
+        if self._capacity.pod(key, pod) or has_left:
             self._notify()
 
     def _health_changed(self) -> None:

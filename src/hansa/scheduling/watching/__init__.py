@@ -1,0 +1,1 @@
+"""What schedulers know of a cluster, kept up to date by its caches."""

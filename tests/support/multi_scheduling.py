@@ -1,0 +1,62 @@
+"""`hansa multi-scheduler` beside a kube-scheduler, for tests; the clusters are those of a League."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import programs
+from accounts import Account
+from eventually import eventually
+from league import PATIENCE, League, pod
+from programs import Hansa
+
+
+@dataclass
+class MultiScheduler:
+    """The program, and waits for what it decides."""
+
+    league: League
+    flags: tuple[str, ...]
+    folder: Path
+    accounts: list[Account]
+    program: Hansa | None = None
+
+    async def start(self) -> None:
+        """Start or restart it."""
+        self.program = await programs.start(*self.flags, log=self.folder / "multi-scheduler.log")
+
+    async def stop(self) -> None:
+        """End it with SIGTERM."""
+        program, self.program = self.program, None
+        if program is not None:
+            assert await program.stop() == 0
+
+    async def kill(self) -> None:
+        """End it with SIGKILL."""
+        assert self.program is not None
+        self.program.kill()
+        await self.program.ended()
+        self.program = None
+
+    async def make(self, namespace: str, *names: str, cpu: str, **spec: Any) -> None:
+        """Create pods that request this much CPU."""
+        container = {"name": "main", "image": "example.com/app:1", "resources": {"requests": {"cpu": cpu}}}
+        made = [pod(name, metadata={"namespace": namespace}, containers=[container], **spec) for name in names]
+        await self.league.upper.kubectl.apply(*made, verb="create")
+
+    async def node(self, namespace: str, name: str) -> str:
+        """Wait until a pod runs; its node."""
+        found = await self.league.phase(namespace, name)
+        return str(found["spec"]["nodeName"])
+
+    async def refusal(self, namespace: str, name: str) -> str:
+        """Wait until kube-scheduler has refused a pod; the message of its condition."""
+
+        async def look() -> str:
+            found = await self.league.upper.find("pod", name, namespace=namespace)
+            conditions = found["status"].get("conditions") or []
+            said = [one["message"] for one in conditions if one.get("reason") == "Unschedulable"]
+            assert said, found["status"]
+            return str(said[0])
+
+        return await eventually(look, within=PATIENCE)
