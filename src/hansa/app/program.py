@@ -62,9 +62,18 @@ class Program:
         """The informers of a cluster."""
         return Informers(cluster, client, supervisor=self.manager.supervisor, **self.common())
 
-    def cluster(self, name: str, client: Client, *, namespaces: frozenset[str] | None = None) -> Cluster:
+    def cluster(
+        self, name: str, client: Client, *, namespaces: frozenset[str] | None = None, is_verified: bool = False
+    ) -> Cluster:
         """A cluster with its informers and health; `namespaces` are those that its credentials may read, None: all."""
-        return Cluster(name, client, supervisor=self.manager.supervisor, namespaces=namespaces, **self.common())
+        return Cluster(
+            name,
+            client,
+            supervisor=self.manager.supervisor,
+            namespaces=namespaces,
+            is_verified=is_verified,
+            **self.common(),
+        )
 
     def syncer(self, mode: Mode, registry: Routes, *, watch_all: Iterable[Resource] = (resources.PODS,)) -> Syncer:
         """A syncer for one mode."""

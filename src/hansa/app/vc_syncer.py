@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import functools
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -141,7 +142,7 @@ class _Components:
             await self.meta.identify(),
             conditions=conditions,
             connect=_client,
-            join=self.program.cluster,
+            join=functools.partial(self.program.cluster, is_verified=True),
             routes=self.supers.routes,
             check=self.supers.check,
             **self.program.common(),

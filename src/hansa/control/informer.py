@@ -8,7 +8,7 @@ import contextlib
 import dataclasses
 import functools
 import random as randomness
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 from hansa.control import store
 from hansa.kube import client, objects, resource, watching
@@ -49,7 +49,10 @@ class Scope:
 
 
 class Informers:
-    """The informers of one cluster. A cache stays known for `patience` seconds while its watch is interrupted."""
+    """The informers of one cluster. A cache stays known for `patience` seconds while its watch is interrupted.
+
+    `verify` is awaited before a full list replaces the cache; if it raises, the list does not count and is repeated.
+    """
 
     def __init__(
         self,
@@ -62,8 +65,9 @@ class Informers:
         metrics: metrics.Registry,
         patience: float = 120.0,
         watch_patience: watching.Patience | None = None,
+        verify: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        self.cluster = cluster
+        self.cluster, self._verify = cluster, verify
         self._client, self._supervisor, self._clock, self._random = client, supervisor, clock, random
         self._metrics, self._patience = metrics, patience
         self._watch_patience = dataclasses.replace(watch_patience or watching.Patience(), memory=patience)
@@ -142,6 +146,8 @@ class Informers:
         try:
             async with contextlib.aclosing(changes):
                 async for change in changes:
+                    if self._verify is not None and isinstance(change, watching.Synced):
+                        await self._verify()
                     cache.apply(change)
                     count += 1
                     if count % TURN == 0:

@@ -24,6 +24,9 @@ class Cluster:
 
     `cluster_id` is given for a cluster whose credentials may not read the Namespace kube-system.
 
+    With `is_verified`, a full list counts only if the cluster still has the id that it had: after a loss of its data,
+    all of its objects would seem to be deleted.
+
     The client belongs to the caller; `close` ends the watches.
     """
 
@@ -39,6 +42,7 @@ class Cluster:
         watch_patience: watching.Patience | None = None,
         namespaces: frozenset[str] | None = None,
         cluster_id: str = "",
+        is_verified: bool = False,
     ) -> None:
         self.name, self.client, self.namespaces = name, client, namespaces
         self.health = probing.ReachabilityProbe(name, client, clock=clock)
@@ -52,6 +56,7 @@ class Cluster:
             metrics=metrics,
             patience=CACHE_PATIENCE,
             watch_patience=watch_patience,
+            verify=self._verify if is_verified else None,
         )
         self._clock, self._random = clock, random
         self._id, self._identifying = cluster_id, asyncio.Lock()
@@ -78,6 +83,15 @@ class Cluster:
                     log.warning("cluster id not read", extra={"cluster": self.name, "error": str(error)})
                     await self._clock.sleep(IDENTIFYING.delay(failures, self._random))
         return self._id
+
+    async def _verify(self) -> None:
+        if not self._id:
+            return  # nothing was concluded from it yet
+        found = (await self.client.get(resources.NAMESPACES, "kube-system")).uid
+        if found != self._id:
+            message = f"it is another cluster: the uid of its namespace kube-system was {self._id} and is {found}"
+            self.health.condemn(message)
+            raise errors.Unreachable(message)
 
     async def close(self) -> None:
         """End its watches and its probe."""

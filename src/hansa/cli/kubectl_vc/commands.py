@@ -1,6 +1,7 @@
 """The commands of `kubectl vc` for VirtualClusters. Parsing flags is left to `main`."""
 
 import asyncio
+import base64
 import contextlib
 import os
 import signal
@@ -21,6 +22,7 @@ from hansa.model import keys
 from hansa.runtime.errors import HansaError
 from hansa.tenancy import api
 from hansa.tenancy.syncing import credentials
+from hansa.tenancy.syncing.credentials import EncodedKubeconfig, TenantCredentials
 
 SERVICE_TYPES = ("NodePort", "LoadBalancer", "ClusterIP")
 
@@ -97,6 +99,13 @@ class Commands:
         config = await self._config(vc)
         _write(output, _dump(config))
         report(f"{output} written, for server {kubeconfig.server_of(config)}")
+
+    async def tenant(self, key: NamespacedName) -> tuple[api.VirtualCluster, Client]:
+        """A running VirtualCluster, and a client of its control plane with an administrator's rights."""
+        vc = await self._get_running(key)
+        encoded = base64.b64encode(_dump(await self._config(vc)).encode()).decode()
+        login = TenantCredentials(EncodedKubeconfig(encoded, f"the kubeconfig of VirtualCluster {key}"))
+        return vc, Client(login, user_agent="kubectl-vc")
 
     async def _config(self, vc: api.VirtualCluster) -> dict[str, Any]:
         return await kubeconfig.kubeconfig(self.client, vc, deadline=self.deadline)

@@ -10,7 +10,7 @@ from typing import Any
 
 import hansa
 from hansa.cli import main as cli
-from hansa.cli.kubectl_vc import manifest, printing
+from hansa.cli.kubectl_vc import manifest, printing, recovering
 from hansa.cli.kubectl_vc.commands import Commands
 from hansa.kube import errors
 from hansa.kube.client import Client
@@ -40,7 +40,7 @@ def parser() -> argparse.ArgumentParser:
     """The whole command line."""
     top = argparse.ArgumentParser(
         prog="kubectl vc",
-        description="Creates, lists, upgrades and deletes tenants' control planes (VirtualClusters).",
+        description="Creates, lists, upgrades, recovers and deletes tenants' control planes (VirtualClusters).",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -85,7 +85,28 @@ def parser() -> argparse.ArgumentParser:
         metavar="NAME",
         help="ClusterVersion to use from now on (default: keep its own)",
     )
+    _add_recover(_add(commands, "recover", _recover, "bring back objects of a VirtualCluster whose etcd lost its data"))
     return top
+
+
+def _add_recover(recover: argparse.ArgumentParser) -> None:
+    recover.description = recovering.DESCRIPTION
+    _add_name(recover)
+    recover.add_argument(
+        "--super-kubeconfig",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="kubeconfig of a super cluster of the VirtualCluster, once for each (default: the members of the pool, or"
+        " without a pool the meta cluster)",
+    )
+    recover.add_argument("--dry-run", action="store_true", help="print what would be done (default false)")
+    recover.add_argument(
+        "--delete-pods",
+        action="store_true",
+        help="delete copies of lost pods; do this when their workloads have been applied again (default false)",
+    )
 
 
 def duration(text: str) -> float:
@@ -193,6 +214,16 @@ async def _exec(commands: Commands, arguments: argparse.Namespace, namespace: st
 async def _delete(commands: Commands, arguments: argparse.Namespace, namespace: str) -> int:
     await commands.delete(parse_name(arguments.name, namespace), waits=arguments.wait)
     return 0
+
+
+async def _recover(commands: Commands, arguments: argparse.Namespace, namespace: str) -> int:
+    return await recovering.recover(
+        commands,
+        parse_name(arguments.name, namespace),
+        arguments.super_kubeconfig,
+        is_dry_run=arguments.dry_run,
+        deletes_pods=arguments.delete_pods,
+    )
 
 
 async def _upgrade(commands: Commands, arguments: argparse.Namespace, namespace: str) -> int:

@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import logging
 import random as randomness
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -65,17 +65,19 @@ async def resource(client: Client, *, is_installed: bool = True) -> Resource:
     return found
 
 
-async def find_name(client: Client, uid: str) -> str:
-    """The name of the Cluster whose super cluster has this uid; empty if there is none, or no CRD."""
-    try:
+async def all_of(client: Client) -> AsyncIterator[objects.Object]:
+    """The Clusters of the meta cluster; none if it has no CRD of them."""
+    with contextlib.suppress(errors.NotFound):
         definition = await client.get(resources.CUSTOM_RESOURCE_DEFINITIONS, f"clusters.{GROUP}")
-    except errors.NotFound:
-        return ""
-    async for page in client.pages(_served(definition)):
-        for one in page.items:
-            if one.annotations.get(keys.SUPER_UID) == uid:
-                return one.name
-    return ""
+        async for page in client.pages(_served(definition)):
+            for one in page.items:
+                yield one
+
+
+async def find_name(client: Client, uid: str) -> str:
+    """The name of the Cluster whose super cluster has this uid; empty if there is none."""
+    names = [one.name async for one in all_of(client) if one.annotations.get(keys.SUPER_UID) == uid]
+    return names[0] if names else ""
 
 
 def _served(definition: objects.Object) -> Resource:

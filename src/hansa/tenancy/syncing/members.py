@@ -23,7 +23,7 @@ from hansa.runtime import clock, metrics
 from hansa.runtime.errors import HansaError
 from hansa.tenancy import api
 from hansa.tenancy.api import VIRTUAL_CLUSTERS
-from hansa.tenancy.syncing import credentials, serving
+from hansa.tenancy.syncing import credentials, data_loss, serving
 from hansa.tenancy.syncing.claims import Claims
 from hansa.tenancy.syncing.conditions import TenantConditions
 from hansa.tenancy.syncing.credentials import EncodedKubeconfig, TenantCredentials
@@ -32,6 +32,7 @@ from hansa.tenancy.syncing.owners import Owner
 log = logging.getLogger(__name__)
 WORKERS = 16  # concurrent reconciles
 RESYNC_SECONDS = 300.0  # between two reconciles without a change: the tenant's service ranges are not watched
+RECHECK_SECONDS = 10.0  # of a tenant whose data was lost, until its copies are adopted or deleted
 IDENTIFY_SECONDS = 1.0  # for a cluster to answer with its id, before it counts as unreachable
 FIRST_LIST_SECONDS = 10.0  # for the first list of Secrets
 NOT_PROVISIONED = frozenset({api.Phase.NEW, api.Phase.PENDING})  # phases without a control plane
@@ -45,6 +46,7 @@ class Tenancy:
     vc: Object
     owner: Owner
     server: str  # the URL of its API server in our kubeconfig
+    cluster_id: str = ""  # the uid of its namespace kube-system
 
 
 Routes = Callable[[Tenancy], Awaitable[Iterable[Route]]]
@@ -128,7 +130,7 @@ class Members:
         if not self._vcs.freshness.is_known:
             return controller.Done()  # an unsynced cache proves nothing; all keys are requeued when it is synced
         vc, member = self._vcs.get(vc_name), self._members.get(vc_name)
-        if member is not None and (vc is None or vc.is_deleting or _owner(vc, self._meta_id) != member.owner):
+        if member is not None and (vc is None or vc.is_deleting or not self._is_same(member, vc)):
             await self._leave(vc_name)
             member = None
         if vc is None or vc.is_deleting or (member is None and vc.status.get("phase", "") in NOT_PROVISIONED):
@@ -145,9 +147,13 @@ class Members:
             return controller.After(RESYNC_SECONDS)
         except NotSynced as error:
             await self._conditions.set_not_synced(vc, error.reason, str(error))
-            return controller.Done()  # a change of the Secret, the VirtualCluster or the health requeues it
+            # A change of the Secret, the VirtualCluster or the health requeues it. Other clusters are not watched.
+            return controller.After(RECHECK_SECONDS) if error.reason == data_loss.REASON else controller.Done()
         await self._conditions.set_synced(vc)
         return controller.After(RESYNC_SECONDS)
+
+    def _is_same(self, member: _Member, vc: Object) -> bool:
+        return _owner(vc, self._meta_id) == member.owner and not member.cluster.health.is_condemned
 
     async def _kubeconfig(self, vc: Object) -> EncodedKubeconfig:
         secret, name = None, credentials.secret_of(vc)
@@ -195,8 +201,8 @@ class Members:
             raise NotSynced("Unreachable", f"the tenant's API server is unreachable: {error}")
         await self._claim(vc, member)
         key, server = member.owner.key, (await member.credentials.access()).server
-        wanted = list(await self._routes(Tenancy(vc, member.owner, server)))
-        standing = self._registry.routes(key)
+        tenancy = Tenancy(vc, member.owner, server, await member.cluster.identify())
+        wanted, standing = list(await self._routes(tenancy)), self._registry.routes(key)
         for lower in {route.lower for route in standing} - {route.lower for route in wanted}:
             self._registry.unlink(key, lower)
         await self._record_super_clusters(vc, wanted)

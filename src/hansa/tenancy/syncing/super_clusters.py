@@ -17,7 +17,7 @@ from hansa.kube import errors
 from hansa.kube.objects import Object
 from hansa.runtime import clock
 from hansa.tenancy.api import Network
-from hansa.tenancy.syncing import members, service_ranges, serving
+from hansa.tenancy.syncing import data_loss, members, service_ranges, serving
 from hansa.tenancy.syncing.members import NotSynced, Tenancy
 
 log = logging.getLogger(__name__)
@@ -104,14 +104,27 @@ class SuperClusters:
 
     async def _route(self, one: _Super, tenancy: Tenancy, wanted: Network | None) -> Route | None:
         """The route to one super cluster; the current one if it is unreachable."""
+        current = self._current(one, tenancy)
         if not one.cluster.health.error:
             try:
+                if current is None:
+                    await self._check_data(one, tenancy)
                 return self._make(tenancy, one.cluster.name, await one.ranges.ensure(tenancy.owner, wanted))
             except errors.Unreachable as error:
                 log.warning("super cluster failed, retrying", extra={"cluster": one.cluster.name, "error": str(error)})
                 asyncio.get_running_loop().call_later(RETRY_SECONDS, self.changed)
-        current = self._registry.routes(tenancy.owner.key)
-        return next((route for route in current if route.lower == one.cluster.name), None)
+        return current
+
+    def _current(self, one: _Super, tenancy: Tenancy) -> Route | None:
+        routes = self._registry.routes(tenancy.owner.key)
+        return next((route for route in routes if route.lower == one.cluster.name), None)
+
+    async def _check_data(self, one: _Super, tenancy: Tenancy) -> None:
+        """Refuse a tenant whose control plane lost its data: its objects here must stay."""
+        owner, id_ = tenancy.owner, tenancy.cluster_id
+        if former := await data_loss.former_id(one.cluster.client, owner, id_):
+            log.error("tenant lost its data", extra={"tenant": owner.key, "former": former, "now": id_})
+            raise NotSynced(data_loss.REASON, data_loss.message(owner, one.cluster.name, former, id_))
 
     def _update_health(self, one: _Super) -> None:
         """Called when the health of a super cluster, or the reason why it is unreachable, changes."""

@@ -7,6 +7,7 @@ from hansa.kube.resource import Resource
 from hansa.model.references import Token
 
 ROOT_CA = "kube-root-ca.crt"  # the ConfigMap that every cluster publishes in each of its namespaces
+_TOKEN = "hansa-token-"  # noqa: S105 - begins the names of Secrets
 TOKEN_KEY = "token"  # noqa: S105 - the key in the Secret, not a token
 
 
@@ -19,7 +20,12 @@ def lower_name(resource: Resource, name: str, *, upper_id: str) -> str:
 
 def token_secret(token: Token, *, upper_id: str) -> str:
     """The Secret that holds a token of the upper API server, shared by all pods that mount the same token."""
-    return f"hansa-token-{_digest(upper_id, *map(str, token))}"
+    return f"{_TOKEN}{_digest(upper_id, *map(str, token))}"
+
+
+def is_token_secret(name: str) -> bool:
+    """Whether a Secret has the name of one with a token."""
+    return name.startswith(_TOKEN)
 
 
 def _digest(*parts: str) -> str:

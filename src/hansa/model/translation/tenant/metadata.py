@@ -66,6 +66,11 @@ def _is_reserved(key: str, tenant: TenantSettings) -> bool:
     return key.startswith((*_RESERVED_PREFIXES, *tenant.opaque_prefixes, *tenant.transparent_prefixes))
 
 
+def is_reserved(key: str) -> bool:
+    """Whether a label or annotation is ours, and never the tenant's."""
+    return key.startswith(_RESERVED_PREFIXES)
+
+
 def vc_annotations(tenant: TenantSettings) -> dict[str, str]:
     """The annotations that name the VirtualCluster of a copy."""
     return {keys.TENANT_CLUSTER: tenant.key, keys.VC_NAME: tenant.name, keys.VC_NAMESPACE: tenant.namespace}

@@ -19,7 +19,7 @@ from hansa.model.translation.tenant.tenant_settings import Allowance
 
 Spec = dict[str, Any]
 _HEADLESS: Final = "None"
-_SYNCED_FIELDS: Final[tuple[str, ...]] = (
+SYNCED_FIELDS: Final[tuple[str, ...]] = (
     *("type", "ports", "selector", "sessionAffinity", "sessionAffinityConfig", "externalName", "externalIPs"),
     *("publishNotReadyAddresses", "externalTrafficPolicy", "internalTrafficPolicy", "trafficDistribution"),
     *("allocateLoadBalancerNodePorts", "loadBalancerClass", "loadBalancerIP", "loadBalancerSourceRanges"),
@@ -32,7 +32,7 @@ def service(obj: Object, link: Link) -> Object:
     """A copy with the tenant's node ports and, if it is of the range of its VirtualCluster, the tenant's cluster IP."""
     spec = obj.spec
     lower = {
-        name: spec[name] for name in (*_SYNCED_FIELDS, *service_allocations.ADDRESSES, "ipFamilyPolicy") if name in spec
+        name: spec[name] for name in (*SYNCED_FIELDS, *service_allocations.ADDRESSES, "ipFamilyPolicy") if name in spec
     }
     address, tenant = spec.get("clusterIP", ""), tenant_settings.of(link)
     if not tenant_settings.keeps_service_ip(address, tenant):
@@ -68,7 +68,7 @@ def service_patches(lower: Object, wanted: Object) -> Iterable[PatchPart]:
         is_requested or service_allocations.node_ports(lower.spec) == service_allocations.node_ports(spec)
     ):
         wanted = wanted.with_fields(spec=spec | {"ports": services.without_node_ports(spec["ports"])})
-    yield from services.patches(lower, wanted, fields=_SYNCED_FIELDS)
+    yield from services.patches(lower, wanted, fields=SYNCED_FIELDS)
 
 
 def service_up_patches(upper: Object, lower: Object, link: Link) -> Iterator[PatchPart]:
