@@ -21,7 +21,7 @@ class Kubectl:
     """kubectl for one cluster."""
 
     def __init__(self, binary: Path, kubeconfig: Path) -> None:
-        self._argv = (str(binary), "--kubeconfig", str(kubeconfig))
+        self.argv = (str(binary), "--kubeconfig", str(kubeconfig))
 
     async def __call__(self, *arguments: str, stdin: str = "") -> str:
         """Run it to its end; its stdout."""
@@ -39,7 +39,7 @@ class Kubectl:
     async def start(self, *arguments: str) -> asyncio.subprocess.Process:
         """Start it; the caller ends it."""
         pipe = asyncio.subprocess.PIPE
-        return await asyncio.create_subprocess_exec(*self._argv, *arguments, stdin=pipe, stdout=pipe, stderr=pipe)
+        return await asyncio.create_subprocess_exec(*self.argv, *arguments, stdin=pipe, stdout=pipe, stderr=pipe)
 
     async def get(self, *arguments: str) -> Any:
         """The parsed output of `kubectl get -o json`."""

@@ -37,7 +37,7 @@ class World:
 
     def side(self, name: str) -> ClusterCaches:
         """The caches of a reachable cluster, synced and empty."""
-        cluster = types.SimpleNamespace(name=name, health=types.SimpleNamespace(error=""))
+        cluster = types.SimpleNamespace(name=name, client=None, health=types.SimpleNamespace(error=""))
         stores = {r: Store(f"{name} {r}", clock=self.outer.clock, metrics=self.outer.metrics) for r in self.mode.rules}
         for store in stores.values():
             store.apply(watching.Restarted())

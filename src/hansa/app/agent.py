@@ -26,6 +26,11 @@ from hansa.federation.targets import Source, Targets
 from hansa.kube.client import Client
 from hansa.kube.credentials import Credentials
 from hansa.kube.credentials.source import CredentialSource
+from hansa.kubelet.access import NodeAccess
+from hansa.kubelet.certificates import Serving
+from hansa.kubelet.node_servers import NodeServers
+from hansa.kubelet.pods import LinkedPods
+from hansa.kubelet.signing import SignedCertificate
 from hansa.modes import admiralty, admiralty_admission
 from hansa.modes.admiralty_settings import AdmiraltySettings
 from hansa.nodes import own_address
@@ -140,12 +145,15 @@ class _Agent:
         cluster, common, supervisor = self._cluster, self._program.common(), self._program.manager.supervisor
         cluster_id = await cluster.identify()
         nodes = VirtualNodes(cluster_id, cluster.client, informers=cluster.informers, **common)
+        here = await own_address.towards((await cluster.client.credentials.access()).server)
+        kubelet = self._kubelet(here)
         kinds = [rule.resource for rule in self._mode.rules.values() if rule.is_synced]
         targets = Targets(
             self._registry,
             Source(cluster, self._settings.name, cluster_id),
             views=self._views,
             nodes=nodes,
+            kubelet=kubelet,
             conditions=self._conditions,
             leaving=Leaving(cluster, cluster_id, kinds, clock=self._program.clock),
             connect=_connect,
@@ -158,6 +166,20 @@ class _Agent:
         finally:
             nodes.drain()
             serving_nodes.cancel()
+
+    def _kubelet(self, here: str) -> NodeServers:
+        """The kubelet API of the virtual nodes, at the address at which the API server reaches this process."""
+        client, program = self._cluster.client, self._program
+        certificate = SignedCertificate(client, node=f"hansa-{COMPONENT}", names=[here], clock=program.clock)
+        return NodeServers(
+            here,
+            serving=Serving(client, certificate, clock=program.clock),
+            access=NodeAccess(client, clock=program.clock),
+            pods=LinkedPods(lambda: self._syncer.linked(UPPER)),
+            supervisor=program.manager.supervisor,
+            clock=program.clock,
+            metrics=program.metrics,
+        )
 
 
 def _connect(credentials: Credentials) -> Client:

@@ -15,10 +15,9 @@ from hansa.engine.registry import ClusterRegistry, Route
 from hansa.kube import resources
 from hansa.kube.client import Client
 from hansa.kube.credentials.source import CredentialSource
-from hansa.kubelet import node_api
 from hansa.kubelet.access import NodeAccess
 from hansa.kubelet.certificates import Serving, Source
-from hansa.kubelet.node_api import Listening
+from hansa.kubelet.node_servers import NodeServers
 from hansa.kubelet.pods import LinkedPods
 from hansa.kubelet.signing import SignedCertificate
 from hansa.modes import tensile
@@ -88,19 +87,23 @@ async def _serve_nodes(settings: TensileSettings, clusters: Clusters, pods: Link
     upper_id = await upper.identify()
     here = await own_address.towards((await upper.client.credentials.access()).server)
     nodes = VirtualNodes(upper_id, upper.client, informers=upper.informers, **program.common())
+    servers = NodeServers(
+        here,
+        serving=Serving(upper.client, _certificate(settings, here, upper, program), clock=program.clock),
+        access=NodeAccess(upper.client, clock=program.clock),
+        pods=pods,
+        supervisor=supervisor,
+        clock=program.clock,
+        metrics=program.metrics,
+    )
     async with contextlib.AsyncExitStack() as stack:
-        listening = stack.enter_context(contextlib.closing(Listening()))
+        stack.push_async_callback(servers.close)
         for one in settings.lowers:
             lower = LowerCluster(clusters[one.node.lower])
             stack.push_async_callback(lower.close)
             stack.push_async_callback(tasks.cancel, supervisor.start("version", lower.run, cluster=one.node.lower))
-            address = one.node.internal_ip or here
-            port = listening.add(one.node.name, (address, here), one.node.port)
+            address, port = servers.add(one.node.name, address=one.node.internal_ip, port=one.node.port)
             nodes.add(replace(one.node, internal_ip=address, port=port), lower)
-        serving = Serving(upper.client, _certificate(settings, here, upper, program), clock=program.clock)
-        access = NodeAccess(upper.client, clock=program.clock)
-        servers = node_api.servers(listening, serving=serving, access=access, pods=pods, metrics=program.metrics)
-        stack.push_async_callback(tasks.cancel, supervisor.start("kubelet-api", lambda: node_api.run(servers)))
         await nodes.run()
 
 

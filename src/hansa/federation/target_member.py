@@ -18,6 +18,7 @@ from hansa.federation.summaries import TargetSummary
 from hansa.federation.target_views import TargetView
 from hansa.kube.language.tolerations import Effect, Taint
 from hansa.kube.objects import NamespacedName
+from hansa.kubelet.node_servers import Endpoint
 from hansa.model import keys
 from hansa.model.translation.federation.target_link import TargetLink
 from hansa.nodes.lower_state import LowerState, Problem
@@ -41,10 +42,13 @@ class _Connection:
 
 
 class TargetMember:
-    """One target; listeners are called when its state may have changed. `source` is our name in the target."""
+    """One target; listeners are called when its state may have changed. `source` is our name in the target.
 
-    def __init__(self, target: Target, *, source: str, source_id: str, clock: clock.Clock) -> None:
-        self.target, self._source, self._source_id = target, source, source_id
+    `kubelet` is where the kubelet API of its virtual node is served.
+    """
+
+    def __init__(self, target: Target, *, kubelet: Endpoint, source: str, source_id: str, clock: clock.Clock) -> None:
+        self.target, self._kubelet, self._source, self._source_id = target, kubelet, source, source_id
         self.is_leaving = False
         self.changed: listeners.Listeners[Callable[[], None]] = listeners.Listeners()
         self._problem: Problem | None = NOT_CONNECTED
@@ -155,7 +159,8 @@ class TargetMember:
             identity = {keys.TARGET_NAMESPACE: key.namespace, keys.TARGET_NAME: api.hashed(key.name, key.name)}
         else:
             identity = {keys.CLUSTER_TARGET_NAME: api.hashed(key.name, key.name)}
-        return NodeSettings(self.node, self.node, labels=LABELS | identity, taint=TAINT)
+        address, port = self._kubelet
+        return NodeSettings(self.node, self.node, labels=LABELS | identity, taint=TAINT, internal_ip=address, port=port)
 
     def close(self) -> None:
         """Part of the interface of a monitor; the target controller disconnects it."""

@@ -1,4 +1,4 @@
-"""The target controller: for each Target and ClusterTarget a cluster and a route in the registry, a node and a view.
+"""The target controller: for each Target and ClusterTarget a cluster and a route, a node with a kubelet API, a view.
 
 Targets, their Secrets and kubeconfigs come, change and go at run time; a bad one delays no other. Syncing is left to
 the engine, and what happens when a Target is deleted to `leaving`.
@@ -27,6 +27,7 @@ from hansa.kube.client import Client
 from hansa.kube.credentials.secret import SecretCredentials
 from hansa.kube.objects import NamespacedName, Object
 from hansa.kube.resource import Resource
+from hansa.kubelet.node_servers import NodeServers
 from hansa.model import keys
 from hansa.nodes.controller import VirtualNodes
 from hansa.nodes.lower_state import Problem
@@ -66,6 +67,7 @@ class Targets:
         *,
         views: TargetViews,
         nodes: VirtualNodes,
+        kubelet: NodeServers,
         conditions: Conditions,
         leaving: Leaving,
         connect: Callable[[SecretCredentials], Client],
@@ -74,7 +76,8 @@ class Targets:
         random: randomness.Random,
         metrics: metrics.Registry,
     ) -> None:
-        self._registry, self._source, self._views, self._nodes = registry, source, views, nodes
+        self._registry, self._source, self._views = registry, source, views
+        self._nodes, self._kubelet = nodes, kubelet
         self._conditions, self._leaving, self._clock = conditions, leaving, clock
         self._connect, self._make_cluster = connect, join
         self._joined: dict[NamespacedName, _Joined] = {}
@@ -166,7 +169,10 @@ class Targets:
 
     def _begin(self, target: Target) -> _Joined:
         """Serve the virtual node and the view of a target, whether or not it can be connected."""
-        member = TargetMember(target, source=self._source.name, source_id=self._source.id, clock=self._clock)
+        endpoint = self._kubelet.add(target.node)
+        member = TargetMember(
+            target, kubelet=endpoint, source=self._source.name, source_id=self._source.id, clock=self._clock
+        )
         joined = self._joined[target.key] = _Joined(member, target.object.uid)
 
         def watch(changed: Callable[[], None]) -> TargetMember:
@@ -261,6 +267,7 @@ class Targets:
             end()
         self._views.remove(joined.member.node)
         await self._nodes.remove(joined.member.node)
+        await self._kubelet.remove(joined.member.node)
         del self._joined[key]
         log.info("target removed", extra={"target": str(key)})
 
@@ -270,6 +277,7 @@ class Targets:
             for end in joined.ends:
                 end()
             await self._nodes.forget(joined.member.node)
+        await self._kubelet.close()
         self._joined.clear()
 
     def _secret_changed(self, secret: NamespacedName) -> None:

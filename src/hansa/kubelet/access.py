@@ -14,6 +14,7 @@ from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
 from hansa.kubelet.answers import Answers
 from hansa.kubelet.refusal import Refusal
+from hansa.kubelet.rights import Right
 from hansa.runtime import clock
 
 LONGEST_TOKEN = 16384
@@ -44,12 +45,17 @@ class NodeAccess:
             raise Refusal(401, "Unauthorized")
         return found
 
-    async def check(self, caller: Caller, node: str, *, verb: str, subresource: str) -> None:
-        """Raise a Refusal with status 403 unless the caller may do this with a subresource of the node."""
+    async def check(self, caller: Caller, node: str, right: Right) -> None:
+        """Raise a Refusal with status 403 unless the caller has the right, for one of its subresources of the node."""
+        for subresource in right.subresources:
+            if await self._may(caller, node, right.verb, subresource):
+                return
+        what = f"verb={right.verb}, resource=nodes, subresource(s)=[{' '.join(right.subresources)}]"
+        raise Refusal(403, f"Forbidden (user={caller.user}, {what})")
+
+    async def _may(self, caller: Caller, node: str, verb: str, subresource: str) -> bool:
         key = (caller, node, verb, subresource)
-        if not await self._permissions.get(key, lambda: self._ask(caller, node, verb=verb, subresource=subresource)):
-            what = f"verb={verb}, resource=nodes, subresource={subresource}, node={node}"
-            raise Refusal(403, f"Forbidden (user={caller.user}, {what})")
+        return await self._permissions.get(key, lambda: self._ask(caller, node, verb=verb, subresource=subresource))
 
     async def _by_token(self, header: str) -> Caller | None:
         kind, _, token = header.partition(" ")

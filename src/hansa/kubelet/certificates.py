@@ -4,6 +4,7 @@ The certificate is that of given files, or signed by the cluster (`signing`). Th
 publishes for its clients; callers without a certificate of that CA have to send a token.
 """
 
+import asyncio
 import logging
 import ssl
 import tempfile
@@ -46,21 +47,31 @@ class Source(Protocol):
 
 
 class Serving:
-    """The TLS contexts of a process."""
+    """The TLS contexts of a process, which all of its servers share."""
 
     def __init__(self, client: Client, source: Source, *, clock: clock.Clock) -> None:
         self._client, self._source, self._clock = client, source, clock
         self._made: tuple[KeyPair, str, ssl.SSLContext] | None = None
+        self._reading, self._is_due_at = asyncio.Lock(), 0.0
         self._problem = ""
 
     async def contexts(self) -> AsyncIterator[ssl.SSLContext]:
         """The present context, and a new one whenever the certificate or the CA has changed."""
         used = None
         while True:
-            if (context := await self._read()) is not used:
+            if (context := await self._present()) is not used:
                 used = context
                 yield context
             await self._clock.sleep(READ_SECONDS)
+
+    async def _present(self) -> ssl.SSLContext:
+        """What another server has read is read again only when it is due."""
+        async with self._reading:
+            if self._made is not None and self._clock.now() < self._is_due_at:
+                return self._made[2]
+            context = await self._read()
+            self._is_due_at = self._clock.now() + READ_SECONDS / 2
+            return context
 
     async def _read(self) -> ssl.SSLContext:
         """While a new certificate or the CA can't be read, the former ones are used."""

@@ -5,6 +5,7 @@ import contextlib
 from collections.abc import Iterable
 
 from hansa.kube import errors, streams
+from hansa.kube.objects import NamespacedName
 from hansa.kubelet.exchange import Exchange
 from hansa.kubelet.pods import LowerPod
 from hansa.kubelet.refusal import Refusal
@@ -24,15 +25,15 @@ async def forward(call: Call, pod: LowerPod, exchange: Exchange) -> None:
         if call.action.is_upgrade:
             await _tunnel(target, doing, pod, exchange)
         else:
-            await _stream(target, doing, pod, exchange)
+            await _stream(target, doing, pod, exchange, follows=call.follows)
     except errors.ApiError as error:
-        raise _refusal(error, pod.cluster) from None
+        raise _refusal(error, call, pod) from None
 
 
-async def _stream(target: str, doing: str, pod: LowerPod, exchange: Exchange) -> None:
+async def _stream(target: str, doing: str, pod: LowerPod, exchange: Exchange, *, follows: bool) -> None:
     """Copy the answer until it ends or the caller leaves."""
     left = asyncio.create_task(exchange.closed())
-    copied = asyncio.create_task(_copy(target, doing, pod, exchange))
+    copied = asyncio.create_task(_copy(target, doing, pod, exchange, follows=follows))
     try:
         await asyncio.wait({left, copied}, return_when=asyncio.FIRST_COMPLETED)
         if copied.done():
@@ -41,9 +42,9 @@ async def _stream(target: str, doing: str, pod: LowerPod, exchange: Exchange) ->
         await tasks.cancel(left, copied)
 
 
-async def _copy(target: str, doing: str, pod: LowerPod, exchange: Exchange) -> None:
-    """The head has no deadline: a kubelet sends it with the first line, which a followed log may have much later."""
-    with contextlib.closing(await pod.client.open(target, doing=doing, has_deadline=False)) as stream:
+async def _copy(target: str, doing: str, pod: LowerPod, exchange: Exchange, *, follows: bool) -> None:
+    """The head of a followed log has no deadline: a kubelet sends it with the first line, which may be much later."""
+    with contextlib.closing(await pod.client.open(target, doing=doing, has_deadline=not follows)) as stream:
         await exchange.start()
         while data := await stream.read():
             await exchange.send(data)
@@ -73,11 +74,17 @@ def _is_of_upgrade(name: str) -> bool:
     return name in _ASKED or name.startswith(_WEB_SOCKET)
 
 
-def _refusal(error: errors.ApiError, cluster: str) -> Refusal:
+def _refusal(error: errors.ApiError, call: Call, pod: LowerPod) -> Refusal:
     """The sentence of the lower API server; where our own rights are missing, the caller's are not in question."""
+    said = _upper_names(error.said, call, pod.name)
     match error:
         case errors.Unreachable():
-            return Refusal(502, f"cluster {cluster} cannot be reached; try again")
+            return Refusal(502, f"cluster {pod.cluster} cannot be reached; try again")
         case errors.Denied():
-            return Refusal(502, f"cluster {cluster} does not allow it: {error.said}")
-    return Refusal(error.code or 502, error.said)
+            return Refusal(502, f"cluster {pod.cluster} does not allow it: {said}")
+    return Refusal(error.code or 502, said)
+
+
+def _upper_names(sentence: str, call: Call, lower: NamespacedName) -> str:
+    """A sentence of the lower cluster in the names that the caller knows."""
+    return sentence.replace(str(lower), f"{call.namespace}/{call.pod}").replace(lower.name, call.pod)

@@ -1,19 +1,19 @@
 """The kubelet API of one virtual node: authenticates and authorizes each call, finds its pod, and forwards it."""
 
-import contextlib
 import logging
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hansa.kubelet import forwarding, routes
+from hansa.kube.errors import Answer
+from hansa.kubelet import forwarding, pages, rights, routes
 from hansa.kubelet.access import Caller, NodeAccess
 from hansa.kubelet.exchange import Exchange
+from hansa.kubelet.node_pages import NodePages
 from hansa.kubelet.pods import LinkedPods
 from hansa.kubelet.refusal import Refusal
 from hansa.runtime import metrics
 
 log = logging.getLogger(__name__)
-HEALTH = "/healthz"
+CONNECT, OTHER = "connect", "other"  # actions: a TLS handshake that fails, and requests that are not served
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,34 +23,42 @@ class Node:
     name: str
     access: NodeAccess
     pods: LinkedPods
+    pages: NodePages
     calls: metrics.Counter  # labels: action, answer
 
     async def handle(self, exchange: Exchange) -> None:
         """Answer a request, or raise a Refusal."""
-        caller = await self.access.caller(exchange.certificate, exchange.header("authorization"))
-        path = exchange.target.partition("?")[0]
-        if path == HEALTH and exchange.method == "GET":
-            await self.access.check(caller, self.name, verb="get", subresource="proxy")
-            return await exchange.answer(200, b"ok")
-        # Checked before the path is parsed: a caller without rights learns nothing.
-        verb = "get" if path.startswith("/containerLogs/") else "create"
-        await self.access.check(caller, self.name, verb=verb, subresource="proxy")
-        call = routes.parse(exchange.method, exchange.target)
-        with self._counted(call):
-            pod = self.pods.find(self.name, call)
-            self._log(call, caller)
-            return await forwarding.forward(call, pod, exchange)
-
-    @contextlib.contextmanager
-    def _counted(self, call: routes.Call) -> Iterator[None]:
+        answer = Answer.ERROR
         try:
-            yield
-        except Refusal:
-            self.calls.labels(call.action, "refused").inc()
+            await self._handle(exchange)
+            answer = Answer.OK
+        except Refusal as error:
+            answer = error.answer
             raise
-        self.calls.labels(call.action, "ok").inc()
+        finally:
+            self.calls.labels(_action(exchange.target), answer).inc()
+
+    def distrusted(self) -> None:
+        """Count a TLS handshake that failed."""
+        self.calls.labels(CONNECT, Answer.DENIED).inc()
+
+    async def _handle(self, exchange: Exchange) -> None:
+        caller = await self.access.caller(exchange.certificate, exchange.header("authorization"))
+        # Checked before the path is parsed: a caller without rights learns nothing.
+        await self.access.check(caller, self.name, rights.of(exchange.method, exchange.target))
+        if (page := pages.parse(exchange.method, exchange.target)) is not None:
+            return await self.pages.answer(page, exchange)
+        call = routes.parse(exchange.method, exchange.target)
+        pod = self.pods.find(self.name, call)
+        self._log(call, caller)
+        return await forwarding.forward(call, pod, exchange)
 
     def _log(self, call: routes.Call, caller: Caller) -> None:
         extra = {"node": self.name, "pod": f"{call.namespace}/{call.pod}", "container": call.container}
         level = logging.INFO if call.action.is_upgrade else logging.DEBUG
         log.log(level, "%s of pod", call.action, extra=extra | {"user": caller.user})
+
+
+def _action(target: str) -> str:
+    """The label `action` of metrics, also of a request that is refused."""
+    return pages.of(target) or routes.action(target) or OTHER

@@ -45,6 +45,11 @@ class Call:
     uid: str = ""
     query: Query = ()
 
+    @property
+    def follows(self) -> bool:
+        """Whether it is for a log that does not end with what is written already."""
+        return any(name == "follow" and value != "false" for name, value in self.query)
+
     def target(self, namespace: str, pod: str) -> str:
         """The path and query of the same request at an API server, for a pod of that name there."""
         path = f"/api/v1/namespaces/{quote(namespace, safe='')}/pods/{quote(pod, safe='')}/{_RULES[self.action].path}"
@@ -74,6 +79,12 @@ _BY_PATH = {
     "portForward": _Rule(Action.PORT_FORWARD, "portforward", _UPGRADE, False, {"port": "ports"}),
 }
 _RULES = {rule.action: rule for rule in _BY_PATH.values()}
+
+
+def action(target: str) -> Action | None:
+    """What a request line asks of a pod, whether or not it is valid; None if nothing that is served."""
+    rule = _BY_PATH.get(target.partition("?")[0].removeprefix("/").partition("/")[0])
+    return None if rule is None else rule.action
 
 
 def parse(method: str, target: str) -> Call:
