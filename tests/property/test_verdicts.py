@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hansa.kube.language import quantity
-from hansa.scheduling import evaluation, pod_request
+from hansa.scheduling import counterfactual, evaluation, pod_request
 from hansa.scheduling.cluster_view import ClusterView
 from hansa.scheduling.verdict import Fit
 from scheduling_things import HOST, ZONE, a_node, a_pod, a_view, apart, near, term
@@ -130,6 +130,20 @@ def test_a_verdict_is_what_a_walk_over_all_nodes_would_say(history, pod, most_gr
         assert result.node in possible
     else:
         assert possible == set(), str(result)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(changes(), max_size=25), pods("new", None))
+def test_what_would_make_a_pod_fit_does(history, pod):
+    view, there_nodes, _ = played(history)
+    request = pod_request.of_pod(pod)
+    found = counterfactual.remedy(request, view)
+    if found is None:
+        is_ready = any(one["status"] == "True" for node in there_nodes.values() for one in node.status["conditions"])
+        assert isinstance(evaluation.evaluate(request, view), Fit) or not is_ready
+        return
+    assert not isinstance(evaluation.evaluate(request, view), Fit)
+    assert isinstance(evaluation.evaluate(found.request, view), Fit)
 
 
 @settings(max_examples=100, deadline=None)

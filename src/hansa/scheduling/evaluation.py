@@ -4,7 +4,7 @@ Filters run on shapes first; nodes with enough free resources are then found by 
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from hansa.scheduling import filters, pod_affinity, scores
@@ -50,6 +50,15 @@ def evaluate(request: PodRequest, view: ClusterView, *, profile: Profile = SPREA
         return Fit(view.cluster, best[1], -best[0], request.pod_constraints.unchecked)
     short = _shortages(request, groups) if groups and not filtered_nodes else ()
     return Refusal(view.cluster, (*short, *_filtered(filtered + filtered_nodes)))
+
+
+def passing(request: PodRequest, view: ClusterView, *, profile: Profile = SPREADING) -> Iterator[Node]:
+    """The nodes that pass all filters, whatever is free on them."""
+    checks = [check for one in profile.filters if (check := one(request, view)) is not None]
+    node_checks = [check.node for check in checks if check.node is not None]
+    for group in view.groups.values():
+        if not _refused(group, checks, Counter()):
+            yield from (node for node in group.nodes.values() if not any(one(node) for one in node_checks))
 
 
 def _refused(group: NodeGroup, checks: list[NodeCheck], filtered: Counter[FilterReason]) -> bool:

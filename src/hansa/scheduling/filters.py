@@ -13,12 +13,12 @@ from hansa.scheduling.plugins import FilterReason, NodeCheck
 from hansa.scheduling.pod_request import PodRequest
 
 _NO_MATCH: Final = "node(s) didn't match Pod's node affinity/selector"
-_CORDON: Final = tolerations.Taint("node.kubernetes.io/unschedulable", effect=tolerations.Effect.NO_SCHEDULE)
+CORDON: Final = tolerations.Taint("node.kubernetes.io/unschedulable", effect=tolerations.Effect.NO_SCHEDULE)
 
 
 def state(request: PodRequest, _view: ClusterView) -> NodeCheck:
     """A node must be ready and not cordoned."""
-    ignores_cordon = not tolerations.untolerated((_CORDON,), request.tolerations)
+    ignores_cordon = not tolerations.untolerated((CORDON,), request.tolerations)
 
     def reason(shape: Shape) -> FilterReason:
         if not shape.is_ready:
