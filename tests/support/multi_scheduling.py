@@ -1,5 +1,8 @@
 """`hansa multi-scheduler` beside a kube-scheduler, for tests; the clusters are those of a League."""
 
+import asyncio
+import json
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,6 +46,16 @@ class MultiScheduler:
         container = {"name": "main", "image": "example.com/app:1", "resources": {"requests": {"cpu": cpu}}}
         made = [pod(name, metadata={"namespace": namespace}, containers=[container], **spec) for name in names]
         await self.league.upper.kubectl.apply(*made, verb="create")
+
+    async def explain(self, *words: str) -> Any:
+        """The output of `hansa explain`, parsed."""
+        flags = [*self.flags[1:3], "-o", "json"]  # --config and its file
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "hansa.cli.main", "explain", *words, *flags), stdout=asyncio.subprocess.PIPE
+        )
+        out, _ = await process.communicate()
+        assert process.returncode == 0, words
+        return json.loads(out)
 
     async def node(self, namespace: str, name: str) -> str:
         """Wait until a pod runs; its node."""

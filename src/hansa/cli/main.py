@@ -13,7 +13,7 @@ from hansa.runtime.errors import HansaError
 
 # Each is a module that is imported only when its command is used, since all imports together take long.
 COMMANDS = (
-    *("agent", "demo", "join", "leave", "local", "multi-scheduler", "super-agent", "vc-manager"),
+    *("agent", "demo", "explain", "join", "leave", "local", "multi-scheduler", "super-agent", "vc-manager"),
     *("vc-scheduler", "vc-syncer", "virtual-node", "webhook"),
 )
 INTERRUPTED = 128 + signal.SIGINT

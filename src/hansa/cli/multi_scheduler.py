@@ -31,20 +31,7 @@ def add_to(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument(
-        "--config",
-        type=Path,
-        required=True,
-        metavar="FILE",
-        help="KubeSchedulerConfiguration with the lower clusters in pluginConfig[multi-scheduler]"
-        ".args.cluster_configuration",
-    )
-    parser.add_argument(
-        "--kubeconfig",
-        type=Path,
-        metavar="FILE",
-        help="kubeconfig of the upper cluster (default: clientConnection.kubeconfig of --config, or as kubectl)",
-    )
+    add_clusters(parser)
     parser.add_argument(
         "--bind-address",
         default="127.0.0.1",
@@ -77,6 +64,24 @@ def add_to(commands: Any) -> None:
     parser.set_defaults(run=_run, loop_factory=program.new_loop)
 
 
+def add_clusters(parser: argparse.ArgumentParser) -> None:
+    """Add the flags that name the upper cluster and the lower ones."""
+    parser.add_argument(
+        "--config",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="KubeSchedulerConfiguration with the lower clusters in pluginConfig[multi-scheduler]"
+        ".args.cluster_configuration",
+    )
+    parser.add_argument(
+        "--kubeconfig",
+        type=Path,
+        metavar="FILE",
+        help="kubeconfig of the upper cluster (default: clientConnection.kubeconfig of --config, or as kubectl)",
+    )
+
+
 async def _run(arguments: argparse.Namespace) -> int:
     log_flags.apply(arguments)
     settings = read(arguments)
@@ -87,12 +92,18 @@ async def _run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def clusters(arguments: argparse.Namespace) -> MultiSchedulerSettings:
+    """The settings of the file, with the upper cluster of the flag."""
+    file = multi_scheduler_file.read(arguments.config)
+    upper = CredentialSource(arguments.kubeconfig) if arguments.kubeconfig else file.upper
+    return dataclasses.replace(file, upper=upper)
+
+
 def read(arguments: argparse.Namespace) -> MultiSchedulerSettings:
     """The settings given by the file and the flags, which win."""
-    file = multi_scheduler_file.read(arguments.config)
+    file = clusters(arguments)
     return dataclasses.replace(
         file,
-        upper=CredentialSource(arguments.kubeconfig) if arguments.kubeconfig else file.upper,
         host=arguments.bind_address,
         port=arguments.port,
         metrics_address=arguments.metrics_addr,

@@ -5,6 +5,7 @@ import os
 import signal
 
 import pytest
+import yaml
 
 from eventually import eventually
 from league import PATIENCE
@@ -111,6 +112,26 @@ async def test_room_on_one_node_wakes_a_pod_that_the_sums_of_its_cluster_would_n
     finally:
         os.kill(league.program.pid, signal.SIGCONT)
     assert await scheduler.node(namespace, "waiting") == "vn-small"
+
+
+async def test_what_explain_says_would_make_a_pod_fit_does(scheduler, namespace, tmp_path):
+    await scheduler.make(namespace, "first", cpu="3")
+    await scheduler.node(namespace, "first")
+    await scheduler.make(namespace, "second", cpu="3")
+    await scheduler.refusal(namespace, "second")
+    explained = await scheduler.explain("pod", f"{namespace}/second")
+    assert explained["node"] == ""
+    answers = {one["cluster"]: one for one in explained["answers"]}
+    assert answers["small"]["wouldFitIf"].endswith("had 1 CPU more free")
+    assert answers["large"]["wouldFitIf"] == "would fit if node multi-large-0 had 2 CPU more free"
+    [first] = [one for one in (await scheduler.explain("pod", f"{namespace}/first"))["answers"] if one["fits"]]
+    assert first["fitsOn"] == "multi-large-0", "where it is, without its own copy"
+    new = tmp_path / "new.yaml"  # the pod with 1 CPU less
+    new.write_text(yaml.safe_dump(a_pod("new", cpu="2") | {"metadata": {"name": "new", "namespace": namespace}}))
+    [answer] = [one for one in (await scheduler.explain("pod", "--pod-file", str(new)))["answers"] if one["fits"]]
+    assert answer["cluster"] == "small"
+    await scheduler.make(namespace, "third", cpu="2")
+    assert await scheduler.node(namespace, "third") == "vn-small"
 
 
 async def test_the_rights_of_the_manifests_are_enough_and_all_needed(scheduler):
