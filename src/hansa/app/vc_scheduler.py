@@ -180,8 +180,9 @@ async def _to_itself(tenancy: Tenancy) -> tuple[Route]:
 class _LoggedConditions(TenantConditions):
     """Logs a tenant that cannot be scheduled. Its conditions are written by vc-syncer."""
 
-    async def set_synced(self, vc: Object) -> None:
+    async def set_synced(self, vc: Object) -> bool:
         """Left to vc-syncer."""
+        return False
 
     async def add_super_clusters(self, vc: Object, supers: Collection[str]) -> None:
         """Left to vc-syncer."""

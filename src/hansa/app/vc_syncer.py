@@ -97,9 +97,11 @@ async def run(settings: SyncerSettings) -> None:
         recorder = Recorder(f"hansa-{COMPONENT}", meta.client, **program.common())
         manager = program.manager
         manager.serve(Component("events", recorder.run, recorder.drain))
-        for name, syncer in _syncers(settings, program, registry):
+        syncers = dict(_syncers(settings, program, registry))
+        for name, syncer in syncers.items():
             manager.work(Component(name, syncer.run, syncer.drain))
-        components = _Components(settings, program, registry, supers, meta, recorder)
+        down = next(iter(syncers.values()))
+        components = _Components(settings, program, registry, supers, meta, recorder, down)
         manager.work(Component("tenants", components.follow_tenants, ready=components.ready))
         manager.work(Component("purging", components.purge))
         if below is None:
@@ -131,10 +133,13 @@ class _Components:
     supers: SuperClusters
     meta: Cluster
     recorder: Recorder
+    down: Syncer
 
     async def follow_tenants(self) -> None:
         """Reconcile tenants in the registry."""
-        conditions = TenantConditions(self.meta.client, self.recorder, clock=self.program.clock)
+        conditions = TenantConditions(
+            self.meta.client, self.recorder, full_limits=self.down.full_limits, clock=self.program.clock
+        )
         self.supers.marker = conditions
         members = Members(
             self.registry,
@@ -148,7 +153,9 @@ class _Components:
             **self.program.common(),
         )
         self.supers.changed = members.enqueue_all
-        await members.run()
+        with contextlib.ExitStack() as stack:
+            stack.callback(self.down.listen_limits(members.enqueue))
+            await members.run()
 
     async def follow_pool(self) -> None:
         """Reconcile super clusters of the pool in the registry."""

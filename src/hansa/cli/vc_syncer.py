@@ -150,6 +150,19 @@ def _add_policies(group: Any) -> None:
         " --node-retention (default %(default)g)",
     )
     group.add_argument(
+        "--limits",
+        default="",
+        metavar="NAME=AMOUNT,…",
+        help="comma-separated limits of what a tenant has in a super cluster; a ClusterVersion and a VirtualCluster can"
+        f" change them (default {virtualcluster_settings.shown_limits()})",
+    )
+    go_values.add_boolean(
+        group,
+        "--sync-unused",
+        default=True,
+        help="also sync ConfigMaps and Secrets that nothing refers to (default true)",
+    )
+    group.add_argument(
         "--vn-agent-port",
         type=component_flags.port,
         default=10550,
@@ -188,6 +201,8 @@ def read(arguments: argparse.Namespace) -> SyncerSettings:
         schedulers=frozenset(_names(arguments.schedulers)),
         lists=tenant_flags.lists(arguments),
         opaque_labels=tenant_flags.opaque_labels(arguments),
+        limits=virtualcluster_settings.limits_of_tenants(_names(arguments.limits)),
+        sync_unused=arguments.sync_unused,
     )
     is_separate = bool(meta and below and meta.absolute() != below.absolute()) or arguments.deployment_on_meta
     only = CredentialSource(below or meta, flag=META_FLAG if meta and not below else SUPER_FLAG)

@@ -38,6 +38,8 @@ class Cache(Protocol):
     def index(self, name: str, values_of: table.ValuesOf) -> None: ...
     def find(self, index: str, value: Hashable) -> list[objects.Object]: ...
     def spread(self, index: str) -> int: ...
+    def total(self, name: str, amounts_of: table.AmountsOf) -> None: ...
+    def sum(self, total: str, group: Hashable) -> tuple[int, ...]: ...
     def listen(
         self, notify: Callable[[K], None], keys: Callable[[objects.Object], Iterable[K]]
     ) -> Callable[[], None]: ...
@@ -75,6 +77,16 @@ class MergedStore:
     def spread(self, index: str) -> int:
         """How many values of an index have objects; a value in several namespaces counts once in each."""
         return sum(one.spread(index) for one in self._stores.values())
+
+    def total(self, name: str, amounts_of: table.AmountsOf) -> None:
+        """Keep sums over all namespaces."""
+        for one in self._stores.values():
+            one.total(name, amounts_of)
+
+    def sum(self, total: str, group: Hashable) -> tuple[int, ...]:
+        """The sums of a group over all namespaces."""
+        parts = [found for one in self._stores.values() if (found := one.sum(total, group))]
+        return tuple(map(sum, zip(*parts, strict=True)))
 
     def listen(self, notify: Callable[[K], None], keys: Callable[[objects.Object], Iterable[K]]) -> Callable[[], None]:
         """Call `notify` for changes in all namespaces. The returned function removes it."""

@@ -14,6 +14,8 @@ from hansa.runtime import errors, listeners, metrics
 K = TypeVar("K", bound=Hashable)
 ValuesOf = Callable[[objects.Object], Iterable[Hashable]]
 Notify = Callable[[Hashable], None]
+GroupedAmounts = tuple[tuple[Hashable, tuple[int, ...]], ...]  # groups of an object, each with its amounts there
+AmountsOf = Callable[[objects.Object], GroupedAmounts]
 log = logging.getLogger(__name__)
 
 
@@ -45,6 +47,26 @@ class Index:
             self.keys.setdefault(value, {})[key] = None
 
 
+class Total:
+    """Sums over all objects of a table, by group. An object's amounts depend on nothing else, so that no sum drifts."""
+
+    __slots__ = ("amounts_of", "sums")
+
+    def __init__(self, amounts_of: AmountsOf) -> None:
+        self.amounts_of = amounts_of
+        self.sums: dict[Hashable, tuple[int, ...]] = {}
+
+    def move(self, before: GroupedAmounts, after: GroupedAmounts) -> None:
+        """The amounts of an object changed."""
+        for sign, amounts in ((-1, before), (1, after)):
+            for group, parts in amounts:
+                sums = self.sums.get(group) or (0,) * len(parts)
+                self.sums[group] = tuple(one + sign * part for one, part in zip(sums, parts, strict=True))
+        for group, _ in before:
+            if not any(self.sums[group]):
+                del self.sums[group]
+
+
 class Table:
     """Objects of one kind. Reads between two awaits are consistent; `snapshot` stays so for longer."""
 
@@ -52,6 +74,7 @@ class Table:
         self.name, self.cluster, self.resource = name, cluster, resource
         self._objects: dict[objects.NamespacedName, objects.Object] = {}
         self._indexes: dict[str, Index] = {}
+        self._totals: dict[str, Total] = {}
         self._listeners: listeners.Listeners[tuple[Notify, ValuesOf]] = listeners.Listeners()
         self._failures = metrics.counter(
             "hansa_listener_failures_total",
@@ -94,6 +117,17 @@ class Table:
         """How many values of an index have objects."""
         return len(self._indexes[index].keys)
 
+    def total(self, name: str, amounts_of: AmountsOf) -> None:
+        """Keep sums of amounts of all objects, by group. Adding them again has no effect."""
+        if name not in self._totals:
+            total = self._totals[name] = Total(amounts_of)
+            for obj in self._objects.values():
+                total.move((), self._amounts(total, obj))
+
+    def sum(self, total: str, group: Hashable) -> tuple[int, ...]:
+        """The sums of a group; empty if it has no objects."""
+        return self._totals[total].sums.get(group, ())
+
     def listen(self, notify: Callable[[K], None], keys: Callable[[objects.Object], Iterable[K]]) -> Callable[[], None]:
         """Call `notify` with the keys that `keys` gives for an object before and after each change.
 
@@ -113,6 +147,8 @@ class Table:
             self._objects[key] = new
         for index in self._indexes.values():
             index.move(key, self._values(index.values_of, old), self._values(index.values_of, new))
+        for total in self._totals.values():
+            total.move(self._amounts(total, old), self._amounts(total, new))
         for notify, keys in self._listeners:
             self._notify(notify, keys, old, new)
 
@@ -130,6 +166,13 @@ class Table:
         except Exception:
             self._count_failure()
             return {}
+
+    def _amounts(self, total: Total, obj: objects.Object | None) -> GroupedAmounts:
+        try:
+            return () if obj is None else total.amounts_of(obj)
+        except Exception:
+            self._count_failure()
+            return ()
 
     def _count_failure(self) -> None:
         self._failures.labels(self.cluster, self.resource).inc()

@@ -14,13 +14,14 @@ from hansa.engine.registry import Routes
 from hansa.engine.view.clusters import LinkedClusters
 from hansa.engine.view.topics import NamespaceQuota
 from hansa.engine.view.upper_view import UpperView
+from hansa.engine.view.usage import FullLimit
 from hansa.kube import resources
 from hansa.kube.objects import Malformed, NamespacedName, Object
 from hansa.kube.resource import Resource
 from hansa.model import decision, plan
 from hansa.model.mode import Mode
 from hansa.model.pair import Key, Pair
-from hansa.runtime import backoff, clock, errors, metrics, tasks
+from hansa.runtime import backoff, clock, errors, listeners, metrics, tasks
 
 RETRIES = backoff.Backoff(first=0.02, factor=4.0, most=60.0, jitter=0.2)
 RETRY = 1.0  # seconds until a write to a server that gave no answer is retried
@@ -76,12 +77,14 @@ class Syncer:
             metrics=metrics,
         )
         self._wakeups = wakeups.Wakeups(self._queue.add)
+        self._limit_listeners: listeners.Listeners[Callable[[str], None]] = listeners.Listeners()
         self._views = upper_views.UpperViews(
             mode,
             registry,
             watch_all=watch_all,
             wakeups=self._wakeups,
             is_busy=lambda: self._queue.is_busy,
+            limits_changed=self._limits_changed,
             clock=clock,
             random=random,
             metrics=metrics,
@@ -114,6 +117,15 @@ class Syncer:
         """The caches of an upper cluster and of its lower ones, for components that read them; None if not synced."""
         view = self._views.get(upper)
         return None if view is None else view.clusters
+
+    def full_limits(self, upper: str) -> list[FullLimit]:
+        """The limits of an upper cluster that objects wait for."""
+        view = self._views.get(upper)
+        return [] if view is None else view.usage.full()
+
+    def listen_limits(self, notify: Callable[[str], None]) -> Callable[[], None]:
+        """Call `notify` with an upper cluster when `full_limits` of it changes. The returned function removes it."""
+        return self._limit_listeners.add(notify)
 
     def drain(self) -> None:
         """Start nothing new; `run` returns when reconciles in progress are done."""
@@ -162,6 +174,8 @@ class Syncer:
                         self._wakeups.put(key, until=view.clusters.key(ref))  # which may be why it is refused
                     for topic in view.topics_read(decided, action.cluster):
                         self._wakeups.put(key, until=topic)
+                case plan.OverLimit():
+                    self._views.warn(key, "OverLimit", action.message)
                 case plan.Wait(until=Key() as until):
                     self._wakeups.put(key, until=until)
                 case plan.Wait(seconds=seconds) if seconds:
@@ -211,6 +225,10 @@ class Syncer:
         link = None if view is None else view.clusters.links.get(cluster)
         shown = message if link is None else self._mode.upper_message(message, link)
         self._views.warn(key, "ValueReplaced", f"{shown}; another value is used")
+
+    def _limits_changed(self, upper: str) -> None:
+        for notify in self._limit_listeners:
+            notify(upper)
 
     def _group_of(self, key: Key) -> QueueGroup | None:
         """None for a key that needs no decision: most objects of a large cluster concern no lower cluster."""

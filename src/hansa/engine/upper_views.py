@@ -24,7 +24,8 @@ from hansa.runtime import clock, metrics, tasks
 class UpperViews:
     """The views of all upper clusters. Changes requeue keys through `wakeups`; `watch_all` as in `SharedLowers`.
 
-    While `is_busy`, Normal events are throttled.
+    While `is_busy`, Normal events are throttled. `limits_changed` is called when an upper cluster reaches a limit, or
+    none any more.
     """
 
     def __init__(
@@ -35,10 +36,12 @@ class UpperViews:
         watch_all: Iterable[Resource],
         wakeups: wakeups.Wakeups,
         is_busy: Callable[[], bool],
+        limits_changed: Callable[[str], None],
         clock: clock.Clock,
         random: randomness.Random,
         metrics: metrics.Registry,
     ) -> None:
+        self._limits_changed = limits_changed
         self._mode, self._registry, self._wakeups = mode, registry, wakeups
         self._clock, self._random, self._metrics = clock, random, metrics
         self._views: dict[str, UpperView] = {}
@@ -98,7 +101,14 @@ class UpperViews:
         async with contextlib.AsyncExitStack() as stack:
             upper = await stack.enter_async_context(caches.opened(cluster, scopes))
             supervisor = await stack.enter_async_context(self._supervised())
-            view = UpperView(upper, upper_id, self._mode, wakeups=self._wakeups, clock=self._clock)
+            view = UpperView(
+                upper,
+                upper_id,
+                self._mode,
+                wakeups=self._wakeups,
+                clock=self._clock,
+                limits_changed=functools.partial(self._limits_changed, cluster.name),
+            )
             if self._mode.mints_tokens:
                 minted = stack.enter_context(contextlib.closing(self._tokens(view)))
                 view.placements.tokens = minted
@@ -174,6 +184,7 @@ class UpperViews:
                 self._wakeups.put(topic, until=view.name)
             else:
                 self._wakeups.wake(topic)
+            view.usage.copies_changed()
             self._wakeups.notify(NamespaceScope(topic.cluster, topic.resource, topic.namespace))
         self._wakeups.notify(topic)
 

@@ -176,6 +176,15 @@ class Object(msgspec.Struct, frozen=True, gc=False):
         """The status, decoded anew at each call; empty when there is none."""
         return self.decode("status", _TABLE) or {}
 
+    @property
+    def size(self) -> int:
+        """Bytes of labels, annotations and fields other than the status, about as the server stores them."""
+        meta, others = self.metadata, self._others
+        size = len(self._spec) + (sum(map(len, others.values())) if others else 0)
+        for table in (meta.labels, meta.annotations):
+            size += sum(map(len, table)) + sum(map(len, table.values()))
+        return size
+
     def raw(self, field: str) -> bytes:
         """A top-level field as JSON; empty when there is none. Equal bytes mean equal values."""
         if field == "spec":

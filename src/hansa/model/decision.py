@@ -8,10 +8,23 @@ from enum import Enum, auto
 
 from hansa.kube import resources
 from hansa.kube.objects import NamespacedName, Object
-from hansa.model import placement, plan, stamp
+from hansa.model import limits, placement, plan, stamp
 from hansa.model.mode import Mode, Rule
 from hansa.model.pair import Grade, Key, Link, Pair, Side, Unknown
-from hansa.model.plan import Action, Bind, Conflict, Create, Delete, Patch, Plan, Reason, Refuse, SetFinalizers, Wait
+from hansa.model.plan import (
+    Action,
+    Bind,
+    Conflict,
+    Create,
+    Delete,
+    OverLimit,
+    Patch,
+    Plan,
+    Reason,
+    Refuse,
+    SetFinalizers,
+    Wait,
+)
 
 
 def decide(pair: Pair, mode: Mode) -> Plan:
@@ -150,9 +163,27 @@ def _absent(case: _Case, upper: Object, cluster: str, grade: Grade) -> Iterator[
     elif case.lacks_finalizer:
         yield Wait("its finalizer is added first")
     else:
-        desired = case.mode.desired(upper, pair.key, link)
-        on_create = case.rule.on_create
-        yield Create(cluster, desired if on_create is None else on_create(desired), Reason.PLACED)
+        yield from _create(case, upper, cluster)
+
+
+def _create(case: _Case, upper: Object, cluster: str) -> Iterator[Action]:
+    on_create, made = case.rule.on_create, case.mode.desired(upper, case.pair.key, case.pair.links[cluster])
+    made = made if on_create is None else on_create(made)
+    if over := _over_limit(case, cluster, made):
+        yield over
+        yield from _refused(case, upper, cluster, over.message)
+    else:
+        yield Create(cluster, made, Reason.PLACED)
+
+
+def _over_limit(case: _Case, cluster: str, desired: Object, lower: Object | None = None) -> OverLimit | None:
+    """Why a copy can't be created or changed, if that would exceed a limit of the upper cluster."""
+    if (room := case.pair.room.get(cluster)) is None:
+        return None
+    resource = case.rule.resource
+    needs = limits.difference(limits.amounts(resource, desired), limits.amounts(resource, lower))
+    limit = room.exceeded(needs)
+    return None if limit is None else OverLimit(cluster, limit, needs, room)
 
 
 def _refuse(case: _Case, upper: Object, cluster: str, message: str) -> Iterator[Action]:
@@ -194,8 +225,13 @@ def _update(case: _Case, upper: Object, lower: Object, cluster: str) -> Iterator
     if refusal := case.rule.refusal(upper, link):
         yield Refuse(cluster, refusal)
         return
-    for part in case.rule.down_patches(lower, case.mode.desired(upper, case.pair.key, link)):
-        yield Patch(cluster, lower, part.patch, Reason.CHANGED, part.subresource)
+    desired = case.mode.desired(upper, case.pair.key, link)
+    patches = [
+        Patch(cluster, lower, part.patch, Reason.CHANGED, part.subresource)
+        for part in case.rule.down_patches(lower, desired)
+    ]
+    over = _over_limit(case, cluster, desired, lower) if patches else None
+    yield from patches if over is None else (over,)
 
 
 def _owes_result(case: _Case, upper: Object, lower: Object, cluster: str) -> bool:

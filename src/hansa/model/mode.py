@@ -11,6 +11,7 @@ from hansa.kube.objects import NamespacedName, Object
 from hansa.kube.resource import Resource
 from hansa.model import diff, stamp
 from hansa.model.lifecycle import COPY, Lifecycle
+from hansa.model.limits import Limits
 from hansa.model.lookups import Reads
 from hansa.model.pair import Key, Link
 from hansa.model.placement import Intents, Placement, PlacementContext, Referable
@@ -96,6 +97,8 @@ class Rule:
     placed_with: Callable[[Object], Iterable[Referable]] = lambda _: ()
     # What the steps, the check and the way up read beside the pair.
     reads: Reads | None = None
+    # While a limit is nearly reached, objects of this kind that nothing refers to wait for those that are used.
+    unused_last: bool = False
     # The placement depends on that of the object's namespace.
     follows_namespace: bool = False
 
@@ -156,6 +159,8 @@ class Mode:
     mirrors_normal_events: bool = True
     # … with names of the lower cluster in messages replaced by those of the upper one.
     upper_message: Callable[[str, Link], str] = lambda message, _link: message
+    # What an upper cluster may have in a lower one; None if that is not limited.
+    limits_of: Callable[[Link], Limits | None] = lambda _link: None
     # The upper node that represents a lower one, by name.
     upper_node: Callable[[str, Link], str] = lambda node, _link: node
 

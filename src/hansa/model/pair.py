@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeVar
 from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
 from hansa.model import keys
+from hansa.model.limits import Room
 from hansa.model.lookups import NO_LOOKUPS, Lookups
 
 S = TypeVar("S")
@@ -102,6 +103,8 @@ class Pair:
     leftovers: Mapping[str, tuple[Object, ...]] = field(default_factory=dict)
     # Uids of upper objects of this name that are gone and were deleted by force: their copies get no grace period.
     forced: frozenset[str] = frozenset()
+    # Where the upper cluster has limits and a copy may be written: what is left of them for this object.
+    room: Mapping[str, Room] = field(default_factory=dict)
 
 
 def content(obj: Object) -> int:

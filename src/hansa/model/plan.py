@@ -7,6 +7,8 @@ from typing import Any
 
 from hansa.kube.objects import NamespacedName, Object
 from hansa.kube.resource import Resource
+from hansa.model import limits
+from hansa.model.limits import Amounts, Limit, Room
 from hansa.model.pair import Key
 
 
@@ -99,6 +101,20 @@ class Refuse:
 
 
 @dataclass(frozen=True, slots=True)
+class OverLimit:
+    """The copy would exceed a limit: an Event is recorded, and the key is requeued when there is room."""
+
+    cluster: str
+    limit: Limit
+    needs: Amounts
+    room: Room
+
+    @property
+    def message(self) -> str:
+        return limits.message(self.limit, self.room, self.needs, self.cluster)
+
+
+@dataclass(frozen=True, slots=True)
 class Wait:
     """Nothing can be done yet. The key is requeued after `seconds`, or when the upper object `until` changes."""
 
@@ -108,7 +124,7 @@ class Wait:
 
 
 Write = Create | Patch | Delete | Bind | SetFinalizers
-Action = Write | Conflict | Refuse | Wait
+Action = Write | Conflict | Refuse | OverLimit | Wait
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ the super cluster to its tenants. What a pool of super clusters changes is in `v
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from hansa.kube import resources
 from hansa.model import keys, lifecycle, placement
@@ -22,6 +23,7 @@ from hansa.model.translation.tenant import (
     nodes,
     pod,
     services,
+    tenant_settings,
 )
 from hansa.model.translation.tenant import secrets as tenant_secrets
 from hansa.model.translation.tenant import storage as tenant_storage
@@ -40,8 +42,9 @@ def mode(settings: VirtualClusterSettings) -> Mode:
         shares_lowers=True,
         mints_tokens=True,
         upper_message=messages.tenant_message,
+        limits_of=tenant_settings.limits_of,
     )
-    return table if settings.pool is None else virtualcluster_pool.pooled(table, settings.pool)
+    return _with_unused_last(table if settings.pool is None else virtualcluster_pool.pooled(table, settings.pool))
 
 
 def shared(settings: VirtualClusterSettings) -> Mode:
@@ -49,6 +52,16 @@ def shared(settings: VirtualClusterSettings) -> Mode:
     rules = {rule.resource: rule for rule in (*_volumes(), *_nodes(settings), *_offered())}
     table = Mode("virtualcluster-shared", rules, lower_name=nodes.tenant_name, creates_namespaces=True)
     return table if settings.pool is None else virtualcluster_pool.pooled_shared(table)
+
+
+def _with_unused_last(table: Mode) -> Mode:
+    """ConfigMaps and Secrets are where nothing may refer to them: such ones wait for others, or are not synced."""
+    changed = {}
+    for resource in (resources.CONFIG_MAPS, resources.SECRETS):
+        rule = table.rules[resource]
+        placed = None if rule.placement is None else tenant_settings.if_used(rule.placement)
+        changed[resource] = replace(rule, placement=placed, unused_last=True)
+    return replace(table, rules={**table.rules, **changed})
 
 
 def _namespaces_and_pods() -> Iterable[Rule]:

@@ -4,9 +4,10 @@ from dataclasses import replace
 from urllib.parse import urlsplit
 
 from hansa.engine.registry import Route
+from hansa.model import limits
 from hansa.model.translation.tenant.tenant_settings import TenantSettings
 from hansa.tenancy import api
-from hansa.tenancy.api import Network
+from hansa.tenancy.api import ClusterVersionSpec, Network
 from hansa.tenancy.syncing import annotations
 from hansa.tenancy.syncing.members import Tenancy
 
@@ -16,7 +17,9 @@ def route(
 ) -> Route:
     """The route to super cluster `lower`, which serves Services at `ranges`; `common` are settings of all tenants."""
     vc, owner, annotated = api.virtual_cluster(tenancy.vc), tenancy.owner, annotations.of(tenancy.vc)
-    server = urlsplit(tenancy.server)
+    server, version = urlsplit(tenancy.server), tenancy.version
+    given = ClusterVersionSpec() if version is None else version.spec  # what the VirtualCluster's own fields override
+    sync_unused = [one for one in (vc.spec.sync_unused, given.sync_unused) if one is not None]
     tenant = replace(
         common,
         key=owner.key,
@@ -34,5 +37,7 @@ def route(
         api_port=str(server.port or 443),
         super_cluster=lower if is_pooled else "",
         weight=annotated.weight,
+        limits=limits.merged(common.limits, given.limits, vc.spec.limits)[0],
+        sync_unused=sync_unused[0] if sync_unused else common.sync_unused,
     )
     return Route(owner.key, lower, tenant, weight=annotated.weight)

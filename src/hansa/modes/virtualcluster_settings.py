@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from hansa.model import limits
+from hansa.model.limits import Limits
 from hansa.model.translation.tenant.nodes import VirtualNodeSettings
 from hansa.model.translation.tenant.tenant_settings import Allowance
 from hansa.model.translation.tenant.tenant_settings import TenantSettings as TenantSettings  # noqa: PLC0414 - re-exported for routes
@@ -56,6 +58,30 @@ def extra(names: Iterable[str]) -> frozenset[Extra]:
 def allowances(names: Iterable[str]) -> frozenset[Allowance]:
     """Parse --allow."""
     return frozenset(map(Allowance, _checked_names(names, "--allow: unknown allowance", Allowance, shown=Allowance)))
+
+
+def limits_of_tenants(pairs: Iterable[str]) -> Limits:
+    """Parse --limits: name=amount."""
+    found, invalid = limits.merged(limits.DEFAULT_LIMITS, dict(_limit(pair) for pair in pairs))
+    if invalid:
+        raise InvalidSettings(f"--limits: {invalid[0]}")
+    return found
+
+
+def _limit(pair: str) -> tuple[str, str]:
+    name, equals, amount = pair.partition("=")
+    if not equals:
+        raise InvalidSettings(f'--limits: "{pair}" is not name=amount, such as bytes=64Mi')
+    return name, amount
+
+
+def shown_limits() -> str:
+    """The default limits as --limits takes them."""
+    amounts = zip(limits.Limit, limits.DEFAULT_LIMITS, strict=True)
+    return ",".join(
+        f"{name}={amount // limits.MIB}Mi" if name is limits.Limit.BYTES else f"{name}={amount}"
+        for name, amount in amounts
+    )
 
 
 def dns_options(text: str) -> tuple[tuple[str, str], ...]:

@@ -4,6 +4,7 @@ The API server validates them by the schemas in `crds/`. Writing the status is l
 """
 
 import ipaddress
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -46,8 +47,9 @@ class ConditionType(StrEnum):
     READY = "Ready"  # the control plane serves
     CLUSTER_VERSION_FOUND = "ClusterVersionFound"
     ROOT_NAMESPACE_READY = "RootNamespaceReady"
-    # vc-syncer writes these two.
+    # vc-syncer writes the others.
     SYNCED = "Synced"
+    WITHIN_LIMITS = "WithinLimits"  # False while objects wait because a limit is reached
     INVALID_ANNOTATIONS = "InvalidAnnotations"  # present only while an annotation is invalid
 
 
@@ -80,6 +82,8 @@ class Spec(msgspec.Struct, frozen=True, rename="camel"):
     service_cidr: str = ""
     transparent_meta_prefixes: tuple[str, ...] = ()
     opaque_meta_prefixes: tuple[str, ...] = ()
+    limits: Mapping[str, int | str] = {}
+    sync_unused: bool | None = None
 
 
 class KubeletClient(msgspec.Struct, frozen=True):
@@ -193,6 +197,8 @@ class ClusterVersionSpec(msgspec.Struct, frozen=True, rename="camel"):
     etcd: Bundle = Bundle()
     api_server: Bundle = Bundle()
     controller_manager: Bundle | None = None
+    limits: Mapping[str, int | str] = {}
+    sync_unused: bool | None = None
 
 
 class ClusterVersion(msgspec.Struct, frozen=True):

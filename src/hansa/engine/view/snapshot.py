@@ -18,10 +18,12 @@ from hansa.engine.view.placements import Placements
 from hansa.engine.view.refusals import Refusals
 from hansa.engine.view.retention import Retention
 from hansa.engine.view.topics import LowerName, NamespaceScope, ObjectRef, Topic
+from hansa.engine.view.usage import Usage
 from hansa.kube import resources
 from hansa.kube.objects import NamespacedName, Object
 from hansa.kube.resource import Resource
 from hansa.model import keys, pair, placement, stamp
+from hansa.model.limits import Room
 from hansa.model.lookups import Found, Lookups, Undeclared
 from hansa.model.mode import Rule
 from hansa.model.pair import Grade, Key, Link, Pair, Unknown
@@ -63,6 +65,7 @@ class Snapshots:
     retention: Retention
     forced: ForcedDeletions
     refusals: Refusals
+    usage: Usage
     in_flight: set[tuple[Key, str]]  # keys and clusters with a write that has no answer yet
     clock: clock.Clock
 
@@ -116,9 +119,22 @@ class Snapshots:
             retained=self.retention.left(key, lowers, placed, seconds=seconds) if seconds else {},
             in_sync=in_sync,
             forced=frozenset(self._forced(lowers, leftovers)),
+            room={} if upper is None else self._room(key, rule, lowers, blocked.reasons, in_sync),
         )
         topics.extend(blocked.topics if missing is None else (missing,))
         return Snapshot(found, tuple(topics), blocked.pending)
+
+    def _room(
+        self, key: Key, rule: Rule, lowers: Mapping[str, pair.Side], blocked: Mapping[str, str], in_sync: frozenset[str]
+    ) -> dict[str, Room]:
+        """What is left of the upper cluster's limits where a copy may be written."""
+        users = self.placements.users(key) if rule.unused_last else lowers.keys()
+        found: dict[str, Room] = {}
+        for name, side in lowers.items():
+            is_settled = isinstance(side, Unknown) or name in in_sync or name in blocked
+            if not is_settled and (room := self.usage.room(name, is_used=name in users)) is not None:
+                found[name] = room
+        return found
 
     def _forced(self, lowers: Mapping[str, pair.Side], leftovers: Mapping[str, tuple[Object, ...]]) -> Iterator[str]:
         for lower in (*lowers.values(), *itertools.chain.from_iterable(leftovers.values())):

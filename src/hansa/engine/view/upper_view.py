@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from hansa.engine import wakeups
 from hansa.engine.caches import ClusterCaches
 from hansa.engine.registry import Route
-from hansa.engine.view import forced_deletions, in_sync, pending_limit, placements, refusals, retention
+from hansa.engine.view import forced_deletions, in_sync, pending_limit, placements, refusals, retention, usage
 from hansa.engine.view.clusters import LinkedClusters
 from hansa.engine.view.snapshot import Snapshot, Snapshots
 from hansa.engine.view.topics import LowerName, ObjectRef, Topic
@@ -26,13 +26,21 @@ class UpperView:
     """The state that is kept for one upper cluster; updated when it is linked and after each decision."""
 
     def __init__(
-        self, upper: ClusterCaches, upper_id: str, mode: Mode, *, wakeups: wakeups.Wakeups, clock: clock.Clock
+        self,
+        upper: ClusterCaches,
+        upper_id: str,
+        mode: Mode,
+        *,
+        wakeups: wakeups.Wakeups,
+        clock: clock.Clock,
+        limits_changed: Callable[[], None] = lambda: None,
     ) -> None:
         self.mode, self._wakeups = mode, wakeups
         self.clusters = LinkedClusters(upper, upper_id, mode)
         self.placements = placements.Placements(self.clusters, wakeups.wake)
         self.in_flight: set[tuple[Key, str]] = set()
         self.refusals = refusals.Refusals()
+        self.usage = usage.Usage(self.clusters, wakeups.wake, limits_changed)
         self._in_sync = in_sync.InSync(mode)
         self._pending = pending_limit.PendingLimit(upper_id)
         self._retention = retention.Retention(clock)
@@ -45,6 +53,7 @@ class UpperView:
             self._retention,
             self._forced,
             self.refusals,
+            self.usage,
             self.in_flight,
             clock,
         )
@@ -57,6 +66,7 @@ class UpperView:
     def attach(self, route: Route, side: ClusterCaches) -> None:
         """Link a lower cluster."""
         self.clusters.add(route, side)
+        self.usage.attach(route.lower)
         for resource, cache in side.stores.items():
             if (pending_of := self.mode.rules[resource].pending_of) is not None:
                 self._pending.add(resource, route.lower, cache, pending_of)
@@ -65,6 +75,7 @@ class UpperView:
     def detach(self, lower: str) -> None:
         """Unlink a lower cluster; its objects stay."""
         self.clusters.remove(lower)
+        self.usage.detach(lower)
         self._in_sync.forget(lower)
         self._pending.remove(lower)
         self.refusals.forget(lower)
@@ -103,8 +114,9 @@ class UpperView:
             self._retention.update(key, taken.pair.lowers, () if isinstance(intents, Unknown) else intents)
         self.placements.forget(key)
         self._pending.update(key, taken.pending)
+        self.usage.update(key, todo.actions)
         creating = [one.cluster for one in todo.actions if isinstance(one, plan.Create)]
-        with self._pending.creating(key.resource, creating):
+        with self._pending.creating(key.resource, creating), self.usage.writing(todo.actions, key.resource):
             self.wake_pending(key.resource)
             yield
 
@@ -123,6 +135,7 @@ class UpperView:
         self.placements.forget(key)
         self._in_sync.forget_key(key)
         self._pending.update(key, ())
+        self.usage.update(key, ())
         self._retention.update(key, {}, ())
 
     def wake_pending(self, resource: Resource) -> None:

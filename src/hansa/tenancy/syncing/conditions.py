@@ -1,15 +1,16 @@
-"""Writes the conditions Synced and InvalidAnnotations of VirtualClusters, with a Warning event when they get worse.
+"""Writes the conditions of VirtualClusters that vc-syncer knows, with a Warning event when they get worse.
 
-vc-syncer uses it. The other conditions are vc-manager's.
+The other conditions are vc-manager's.
 """
 
 import datetime
 import logging
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 import msgspec
 
 from hansa.control import event_recorder
+from hansa.engine.view.usage import FullLimit
 from hansa.kube import errors
 from hansa.kube.client import Client
 from hansa.kube.objects import Object
@@ -20,19 +21,28 @@ from hansa.tenancy.syncing import annotations
 
 log = logging.getLogger(__name__)
 SYNCED = ConditionState(True, "Syncing", "objects of the tenant are synced")
-INVALID = "InvalidAnnotation"
+INVALID, LIMIT_REACHED = "InvalidAnnotation", "LimitReached"
+WITHIN_LIMITS = ConditionState(True, "WithinLimits", "no object waits because of a limit")
 FIELD_MANAGER = "hansa-vc-syncer"
 
 
 class TenantConditions:
     """Writes the conditions of VirtualClusters in the meta cluster when they change."""
 
-    def __init__(self, meta: Client, recorder: event_recorder.Recorder, *, clock: clock.Clock) -> None:
+    def __init__(
+        self,
+        meta: Client,
+        recorder: event_recorder.Recorder,
+        *,
+        full_limits: Callable[[str], Collection[FullLimit]] = lambda _key: (),
+        clock: clock.Clock,
+    ) -> None:
         self._meta, self._recorder, self._clock = meta, recorder, clock
+        self._full_limits = full_limits  # the limits that objects of a tenant wait for, by its key
 
-    async def set_synced(self, vc: Object) -> None:
-        """Set Synced to True."""
-        await self._update(vc, SYNCED)
+    async def set_synced(self, vc: Object) -> bool:
+        """Set Synced to True. Returns whether objects wait because of a limit."""
+        return await self._update(vc, SYNCED)
 
     async def set_not_synced(self, vc: Object, reason: str, message: str) -> None:
         """Set Synced to False."""
@@ -69,10 +79,11 @@ class TenantConditions:
         except (errors.NotFound, errors.Denied, errors.Invalid) as error:
             log.warning("status.superClusters not updated", extra={"vc": str(vc.key), "error": str(error)})
 
-    async def _update(self, vc: Object, synced: ConditionState) -> None:
-        before, now = _before(vc), conditions(vc, synced, self._clock.wall())
+    async def _update(self, vc: Object, synced: ConditionState) -> bool:
+        full = self._full_limits(api.virtual_cluster(vc).root)
+        before, now = _before(vc), conditions(vc, synced, self._clock.wall(), full)
         if list(before.values()) == now:
-            return
+            return bool(full)
         await self._write(vc, now)
         for one in now:
             if needs_warning(one, before.get(one.type)):
@@ -82,6 +93,7 @@ class TenantConditions:
                     one.message,
                     event_type=event_recorder.EventType.WARNING,
                 )
+        return bool(full)
 
     async def _write(self, vc: Object, written: Iterable[Condition]) -> None:
         # Server-side apply removes a condition that we applied before and leave out now.
@@ -102,12 +114,19 @@ class TenantConditions:
             log.info("condition not written", extra={"vc": str(vc.key), "error": str(error)})
 
 
-def conditions(vc: Object, synced: ConditionState, now: datetime.datetime) -> list[Condition]:
-    """All conditions of a VirtualCluster that vc-syncer writes."""
-    states = {ConditionType.SYNCED: synced}
+def conditions(
+    vc: Object, synced: ConditionState, now: datetime.datetime, full: Collection[FullLimit] = ()
+) -> list[Condition]:
+    """All conditions of a VirtualCluster that vc-syncer writes. WithinLimits is there once a limit was reached."""
+    states, before = {ConditionType.SYNCED: synced}, _before(vc)
+    if full:
+        reached = "; ".join(map(str, full))
+        remedy = "delete objects, or raise spec.limits of the VirtualCluster"
+        states[ConditionType.WITHIN_LIMITS] = ConditionState(False, LIMIT_REACHED, f"{reached}; {remedy}")
+    elif ConditionType.WITHIN_LIMITS in before:
+        states[ConditionType.WITHIN_LIMITS] = WITHIN_LIMITS
     if invalid := annotations.of(vc).invalid:
         states[ConditionType.INVALID_ANNOTATIONS] = ConditionState(True, INVALID, "; ".join(invalid))
-    before = _before(vc)
     return [_condition(kind, state, before.get(kind), now) for kind, state in states.items()]
 
 
@@ -115,6 +134,8 @@ def needs_warning(new: Condition, before: Condition | None) -> bool:
     """Whether a condition is worth a Warning event. The message of Synced may change with every retry."""
     if new.type == ConditionType.SYNCED:
         return new.status == "False" and (before is None or before.status == "True" or before.reason != new.reason)
+    if new.type == ConditionType.WITHIN_LIMITS:
+        return new.status == "False" and (before is None or before.status == "True")
     return before is None or before.message != new.message
 
 
@@ -129,4 +150,5 @@ def _condition(
 
 def _before(vc: Object) -> dict[str, Condition]:
     found = {one.type: one for one in api.virtual_cluster(vc).status.conditions}
-    return {kind: found[kind] for kind in (ConditionType.SYNCED, ConditionType.INVALID_ANNOTATIONS) if kind in found}
+    kinds = (ConditionType.SYNCED, ConditionType.WITHIN_LIMITS, ConditionType.INVALID_ANNOTATIONS)
+    return {kind: found[kind] for kind in kinds if kind in found}

@@ -22,7 +22,7 @@ from hansa.kube.objects import NamespacedName, Object
 from hansa.runtime import clock, metrics
 from hansa.runtime.errors import HansaError
 from hansa.tenancy import api
-from hansa.tenancy.api import VIRTUAL_CLUSTERS
+from hansa.tenancy.api import CLUSTER_VERSIONS, VIRTUAL_CLUSTERS, ClusterVersion
 from hansa.tenancy.syncing import credentials, data_loss, serving
 from hansa.tenancy.syncing.claims import Claims
 from hansa.tenancy.syncing.conditions import TenantConditions
@@ -33,6 +33,7 @@ log = logging.getLogger(__name__)
 WORKERS = 16  # concurrent reconciles
 RESYNC_SECONDS = 300.0  # between two reconciles without a change: the tenant's service ranges are not watched
 RECHECK_SECONDS = 10.0  # of a tenant whose data was lost, until its copies are adopted or deleted
+FULL_SECONDS = 10.0  # the same, for a tenant with a limit that is reached: its condition has current amounts
 IDENTIFY_SECONDS = 1.0  # for a cluster to answer with its id, before it counts as unreachable
 FIRST_LIST_SECONDS = 10.0  # for the first list of Secrets
 NOT_PROVISIONED = frozenset({api.Phase.NEW, api.Phase.PENDING})  # phases without a control plane
@@ -47,6 +48,7 @@ class Tenancy:
     owner: Owner
     server: str  # the URL of its API server in our kubeconfig
     cluster_id: str = ""  # the uid of its namespace kube-system
+    version: ClusterVersion | None = None  # the one that it names, if it exists
 
 
 Routes = Callable[[Tenancy], Awaitable[Iterable[Route]]]
@@ -118,6 +120,8 @@ class Members:
             self._vcs = await stack.enter_async_context(self._meta.share(Scope(VIRTUAL_CLUSTERS)))
             self._vcs.index(KEY, _keys)
             self._known = self._vcs
+            self._versions = await stack.enter_async_context(self._meta.share(Scope(CLUSTER_VERSIONS)))
+            stack.callback(self._versions.listen(lambda _: self.enqueue_all(), lambda version: (version.key,)))
             stack.callback(self._vcs.freshness.listen(lambda _: self.enqueue_all()))
             stack.callback(self._vcs.listen(self._queue.add, lambda vc: (vc.key,)))
             await self._controller.run()
@@ -149,8 +153,8 @@ class Members:
             await self._conditions.set_not_synced(vc, error.reason, str(error))
             # A change of the Secret, the VirtualCluster or the health requeues it. Other clusters are not watched.
             return controller.After(RECHECK_SECONDS) if error.reason == data_loss.REASON else controller.Done()
-        await self._conditions.set_synced(vc)
-        return controller.After(RESYNC_SECONDS)
+        is_full = await self._conditions.set_synced(vc)
+        return controller.After(FULL_SECONDS if is_full else RESYNC_SECONDS)
 
     def _is_same(self, member: _Member, vc: Object) -> bool:
         return _owner(vc, self._meta_id) == member.owner and not member.cluster.health.is_condemned
@@ -201,7 +205,7 @@ class Members:
             raise NotSynced("Unreachable", f"the tenant's API server is unreachable: {error}")
         await self._claim(vc, member)
         key, server = member.owner.key, (await member.credentials.access()).server
-        tenancy = Tenancy(vc, member.owner, server, await member.cluster.identify())
+        tenancy = Tenancy(vc, member.owner, server, await member.cluster.identify(), self._version(vc))
         wanted, standing = list(await self._routes(tenancy)), self._registry.routes(key)
         for lower in {route.lower for route in standing} - {route.lower for route in wanted}:
             self._registry.unlink(key, lower)
@@ -209,6 +213,14 @@ class Members:
         for route in wanted:
             if route not in standing:
                 self._registry.link(route)
+
+    def _version(self, vc: Object) -> ClusterVersion | None:
+        """Its ClusterVersion; an invalid one counts as missing, which vc-manager reports."""
+        name = api.virtual_cluster(vc).spec.cluster_version_name
+        found = self._versions.get(NamespacedName("", name))
+        with contextlib.suppress(api.BadVirtualCluster):
+            return None if found is None else api.cluster_version(found)
+        return None
 
     async def _record_super_clusters(self, vc: Object, routes: Iterable[Route]) -> None:
         """Record in the status which super clusters sync into an existing cluster, for its cleanup by vc-manager."""
@@ -258,6 +270,11 @@ class Members:
     async def _leave_all(self) -> None:
         for vc_name in list(self._members):
             await self._leave(vc_name)
+
+    def enqueue(self, key: str) -> None:
+        """Reconcile the tenant with this key: what its conditions tell changed."""
+        if self._known:
+            self._enqueue_key(key)
 
     def _enqueue_key(self, key: str) -> None:
         for vc in self._vcs.find(KEY, key):

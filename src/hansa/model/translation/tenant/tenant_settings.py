@@ -4,8 +4,11 @@ import ipaddress
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from hansa.kube.objects import Object
 from hansa.model import keys
-from hansa.model.pair import Link
+from hansa.model.limits import DEFAULT_LIMITS, Limits
+from hansa.model.pair import Key, Link, Unknown
+from hansa.model.placement import Intents, Placement, PlacementContext
 from hansa.model.translation.tenant import opaque_labels, tenant_lists
 from hansa.model.translation.tenant.tenant_lists import TenantLists
 
@@ -60,11 +63,35 @@ class TenantSettings:
     # The id of the link's super cluster in its pool; empty without a pool.
     super_cluster: str = ""
     weight: float = 1.0
+    # What the tenant may have in a super cluster, and whether ConfigMaps and Secrets that nothing refers to are synced.
+    limits: Limits = DEFAULT_LIMITS
+    sync_unused: bool = True
 
 
 def of(link: Link) -> TenantSettings:
     """The tenant of a link."""
     return link.settings_as(TenantSettings)
+
+
+def limits_of(link: Link) -> Limits:
+    """The limits of the tenant of a link."""
+    return of(link).limits
+
+
+def if_used(policy: Placement) -> Placement:
+    """The policy; where only used objects are synced, only for those that others refer to there."""
+
+    def narrowed(upper: Object, key: Key, context: PlacementContext) -> Intents:
+        placed = policy(upper, key, context)
+        narrow = {name for name, link in context.links.items() if not of(link).sync_unused}
+        if isinstance(placed, Unknown) or narrow.isdisjoint(placed):
+            return placed
+        users = context.users(key.resource, upper.key)
+        if isinstance(users, Unknown):
+            return users
+        return {name: grade for name, grade in placed.items() if name in users or name not in narrow}
+
+    return narrowed
 
 
 def keeps_service_ip(address: str, tenant: TenantSettings) -> bool:

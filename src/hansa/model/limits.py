@@ -1,0 +1,169 @@
+"""Limits on what one upper cluster has in a lower one that others share: amounts of copies, and what exceeds a limit.
+
+Pure. The sums are the caches', who waits for room is left to `engine.view.usage`.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+import msgspec
+
+from hansa.kube import resources
+from hansa.kube.language import quantity
+from hansa.kube.objects import Object
+from hansa.kube.resource import Resource
+
+MIB: Final = 2**20
+# The part of `bytes` and `objects` that only objects in use may fill: pods, and what something refers to.
+RESERVED: Final = 1 / 8
+
+
+class Limit(StrEnum):
+    """What is limited, by its name in the API, in the order of `Amounts`."""
+
+    BYTES = "bytes"
+    OBJECTS = "objects"
+    NAMESPACES = "namespaces"
+    PODS = "pods"
+    NODE_PORTS = "nodePorts"
+    LOAD_BALANCERS = "loadBalancers"
+
+
+class Amounts(NamedTuple):
+    """How much of each: of one copy, or of all."""
+
+    bytes: int = 0
+    objects: int = 0
+    namespaces: int = 0
+    pods: int = 0
+    node_ports: int = 0
+    load_balancers: int = 0
+
+    def of(self, limit: Limit) -> int:
+        """One of the amounts."""
+        return self[_ORDER[limit]]
+
+
+class Limits(NamedTuple):
+    """The most of each. The defaults leave room for a tenant with thousands of pods."""
+
+    bytes: int = 64 * MIB
+    objects: int = 20_000
+    namespaces: int = 500
+    pods: int = 10_000
+    node_ports: int = 100
+    load_balancers: int = 20
+
+    def of(self, limit: Limit, *, is_used: bool = True) -> int:
+        """The most of one, for an object that is in use or not."""
+        most = self[_ORDER[limit]]
+        return most if is_used or limit not in _PARTLY_RESERVED else most - int(most * RESERVED)
+
+
+_ORDER: Final = {limit: number for number, limit in enumerate(Limit)}
+_PARTLY_RESERVED: Final = frozenset({Limit.BYTES, Limit.OBJECTS})
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What an upper cluster may have in a lower one, and what it has; `is_used` is whether this object is in use."""
+
+    limits: Limits
+    used: Amounts
+    is_used: bool = True
+
+    def exceeded(self, needs: Amounts) -> Limit | None:
+        """The limit that an object with these amounts would exceed, if any."""
+        for limit, used, more in zip(Limit, self.used, needs, strict=True):
+            if more > 0 and used + more > self.limits.of(limit, is_used=self.is_used):
+                return limit
+        return None
+
+
+def amounts(resource: Resource, obj: Object | None) -> Amounts:
+    """The amounts of one copy."""
+    if obj is None:
+        return NOTHING
+    ports, balancers = _service_amounts(obj) if resource == resources.SERVICES else (0, 0)
+    return Amounts(
+        obj.size,
+        1,
+        int(resource == resources.NAMESPACES),
+        int(resource == resources.PODS),
+        ports,
+        balancers,
+    )
+
+
+def total(parts: Iterable[Iterable[int]]) -> Amounts:
+    """The sum; empty parts count as nothing."""
+    summed = list(NOTHING)
+    for part in parts:
+        for number, amount in enumerate(part):
+            summed[number] += amount
+    return Amounts(*summed)
+
+
+def difference(after: Amounts, before: Amounts) -> Amounts:
+    """How much more the first has."""
+    return Amounts(*(one - other for one, other in zip(after, before, strict=True)))
+
+
+def shown(limit: Limit, amount: int) -> str:
+    """An amount for users."""
+    return f"{amount / MIB:.1f} MiB" if limit is Limit.BYTES else str(amount)
+
+
+def message(limit: Limit, room: Room, needs: Amounts, cluster: str) -> str:
+    """Why an object is not synced: the limit, what is used of it, and the remedy."""
+    most, used = room.limits.of(limit), shown(limit, room.used.of(limit))
+    reserved = "" if room.is_used or limit not in _PARTLY_RESERVED else ", of which a part is kept for what pods use"
+    return (
+        f"the tenant's limit of {limit} in {cluster} is reached: {used} of {shown(limit, most)} are used{reserved}, and"
+        f" this object needs {shown(limit, needs.of(limit))}; delete other objects, or have spec.limits.{limit} of the"
+        " VirtualCluster raised"
+    )
+
+
+def merged(defaults: Limits, *changes: Mapping[str, int | str]) -> tuple[Limits, list[str]]:
+    """Limits with changes by name, of which the later win; and why some changes are invalid, which are ignored."""
+    values, invalid = list(defaults), []
+    for name, given in ((name, given) for one in changes for name, given in one.items()):
+        try:
+            values[_ORDER[Limit(name)]] = _parsed(given)
+        except ValueError as error:
+            invalid.append(f"limit {name}: {error}; supported: {', '.join(Limit)}")
+    return Limits(*values), invalid
+
+
+def _parsed(given: int | str) -> int:
+    value = given if isinstance(given, int) else quantity.parse(given).value()
+    if value < 0:
+        raise ValueError(f"{given} is negative")
+    return value
+
+
+NOTHING: Final = Amounts()
+DEFAULT_LIMITS: Final = Limits()
+
+
+class _Port(msgspec.Struct, frozen=True, gc=False):
+    pass
+
+
+class _Service(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    type: str = ""
+    ports: tuple[_Port, ...] | None = None
+    allocate_load_balancer_node_ports: bool | None = None
+    external_traffic_policy: str | None = None
+
+
+def _service_amounts(service: Object) -> tuple[int, int]:
+    """Its node ports, requested or allocated, and load balancers."""
+    spec = service.decode("spec", _Service)
+    is_balanced = spec.type == "LoadBalancer"
+    has_ports = spec.type == "NodePort" or (is_balanced and spec.allocate_load_balancer_node_ports is not False)
+    checks = int(is_balanced and spec.external_traffic_policy == "Local")  # healthCheckNodePort
+    return (len(spec.ports or ()) if has_ports else 0) + checks, int(is_balanced)
