@@ -1,6 +1,7 @@
 """A tenant that fills the super cluster: what is left waits within its limits, and others feel nothing."""
 
 import contextlib
+import itertools
 
 import pytest
 
@@ -11,14 +12,25 @@ from tenant_league import WITHIN, pod
 
 pytestmark = pytest.mark.timeout(300)
 MAPS, KIB = resources.CONFIG_MAPS, 1024
+PORTS = [{"port": 80 + number, "name": f"p{number}"} for number in range(2)]
 
 
 @contextlib.asynccontextmanager
-async def limited(below, name, **limits):
-    """A tenant with these limits; without them afterwards."""
-    patch = below.client.patch
-    await patch(api.VIRTUAL_CLUSTERS, name, {"spec": {"limits": limits}}, namespace="default")
+async def limited(below, tenant, namespace, **limits):
+    """A tenant with these limits, and with no load balancers, by which is seen that they apply; without them after."""
+    patch, name = below.client.patch, tenant.cluster.name
+    await patch(api.VIRTUAL_CLUSTERS, name, {"spec": {"limits": {"loadBalancers": 0, **limits}}}, namespace="default")
+    numbers = itertools.count()
+    balanced = {"type": "LoadBalancer", "ports": PORTS, "allocateLoadBalancerNodePorts": False}
+
+    async def applied():
+        await tenant.make(resources.SERVICES, f"balanced{next(numbers)}", namespace, spec=balanced)
+        return (await tenant.client.list(resources.EVENTS, namespace=namespace, fields="reason=OverLimit")).items
+
     try:
+        await eventually(applied, within=WITHIN, every=0.5)
+        for one in (await tenant.client.list(resources.SERVICES, namespace=namespace)).items:
+            await tenant.client.delete(resources.SERVICES, one.name, namespace=namespace)
         yield
     finally:
         await patch(api.VIRTUAL_CLUSTERS, name, {"spec": {"limits": None}}, namespace="default")
@@ -50,7 +62,7 @@ async def settled(below, namespace, number):
 
 
 async def test_what_exceeds_a_limit_waits_and_what_pods_use_goes_first(mallory, alice, below, namespace):
-    async with limited(below, "mallory", bytes="8Mi"):
+    async with limited(below, mallory, namespace, bytes="8Mi"):
         for number in range(14):
             await mallory.make(MAPS, f"big{number}", namespace, data={"text": "x" * 600 * KIB})
         there = await settled(below, mallory.below(namespace), 11)  # an eighth is kept for what pods use
@@ -74,7 +86,7 @@ async def test_what_exceeds_a_limit_waits_and_what_pods_use_goes_first(mallory, 
 
 
 async def test_a_copy_that_grows_over_a_limit_stays_as_it_is(mallory, below, namespace):
-    async with limited(below, "mallory", bytes="1Mi"):
+    async with limited(below, mallory, namespace, bytes="1Mi"):
         await mallory.make(MAPS, "big", namespace, data={"text": "small"})
         await below.there(MAPS, "big", mallory.below(namespace))
         patch = {"data": {"text": "x" * 990 * KIB}}
@@ -85,13 +97,10 @@ async def test_a_copy_that_grows_over_a_limit_stays_as_it_is(mallory, below, nam
 
 
 async def test_node_ports_balancers_pods_and_namespaces_are_limited(mallory, below, namespace):
-    there = {"nodePorts": 3, "loadBalancers": 0, "pods": 1, "namespaces": 5}
-    async with limited(below, "mallory", **there):
-        ports = [{"port": 80 + number, "name": f"p{number}"} for number in range(2)]
+    there = {"nodePorts": 3, "pods": 1, "namespaces": 5}
+    async with limited(below, mallory, namespace, **there):
         for name in ("one", "two"):
-            await mallory.make(resources.SERVICES, name, namespace, spec={"type": "NodePort", "ports": ports})
-        balanced = {"type": "LoadBalancer", "ports": ports, "allocateLoadBalancerNodePorts": False}
-        await mallory.make(resources.SERVICES, "three", namespace, spec=balanced)
+            await mallory.make(resources.SERVICES, name, namespace, spec={"type": "NodePort", "ports": PORTS})
         for name in ("first", "second"):
             await mallory.make(resources.PODS, name, namespace, **pod())
         await mallory.make(resources.NAMESPACES, f"{namespace}-more")
@@ -101,11 +110,11 @@ async def test_node_ports_balancers_pods_and_namespaces_are_limited(mallory, bel
             for where in (namespace, "default"):
                 page = await mallory.client.list(resources.EVENTS, namespace=where, fields="reason=OverLimit")
                 reported |= {one.get("message").split(" in ")[0].rpartition(" ")[2] for one in page.items}
-            assert reported >= there.keys(), reported
+            assert reported >= {*there, "loadBalancers"}, reported
             return True
 
         await eventually(refused, within=WITHIN)
-    for resource, name in ((resources.SERVICES, "three"), (resources.PODS, "second")):
+    for resource, name in ((resources.SERVICES, "two"), (resources.PODS, "second")):
         await below.there(resource, name, mallory.below(namespace))
     await below.there(resources.NAMESPACES, mallory.below(f"{namespace}-more"))
     await mallory.client.delete(resources.NAMESPACES, f"{namespace}-more")

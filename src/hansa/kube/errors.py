@@ -54,13 +54,25 @@ class ApiError(HansaError):
     """A request to an API server failed."""
 
     def __init__(
-        self, sentence: str, *, code: int = 0, reason: str = "", causes: Sequence[Cause] = (), said: str = ""
+        self,
+        sentence: str,
+        *,
+        code: int = 0,
+        reason: str = "",
+        causes: Sequence[Cause] = (),
+        said: str = "",
+        server: str = "",
     ) -> None:
         super().__init__(sentence)
+        self.server = server  # its URL, as the sentence has it
         self.code = code  # 0 when there was no answer
         self.reason = reason
         self.causes = tuple(causes)
         self.said = said or sentence  # the server's own message
+
+    def told_by(self, cluster: str) -> str:
+        """The sentence with the name of the cluster instead of its URL: not all who read it may know that."""
+        return str(self).replace(f"at {self.server}", f"in {cluster}", 1) if self.server else str(self)
 
 
 class Unreachable(ApiError):
@@ -162,8 +174,9 @@ def parse_status(code: int, body: bytes) -> Status:
     return msgspec.structs.replace(status, code=code)
 
 
-def from_status(status: Status, doing: str) -> ApiError:
+def from_status(status: Status, doing: str, server: str = "") -> ApiError:
     """The error for a Status; `doing` completes "cannot …"."""
+    doing = f"{doing} at {server}" if server else doing
     details = status.details or Details()
     sentence = (status.message or status.reason or "no message")[:LONGEST_SENTENCE]
     error = _class_of(status, details)(
@@ -172,6 +185,7 @@ def from_status(status: Status, doing: str) -> ApiError:
         reason=status.reason,
         causes=details.causes,
         said=sentence,
+        server=server,
     )
     if isinstance(error, Throttled):
         error.retry_after = float(details.retry_after_seconds or Throttled.retry_after)

@@ -166,7 +166,7 @@ class Server:
         if status.code == 401:
             reason = access.refusal(self._clock.wall())
             status = msgspec.structs.replace(status, message=f"{status.message or 'Unauthorized'}: {reason}")
-        error = errors.from_status(status, f"{doing} at {access.server}")
+        error = errors.from_status(status, doing, access.server)
         if isinstance(error, errors.Throttled):
             error.retry_after = transport.retry_after(response) or error.retry_after
         return error

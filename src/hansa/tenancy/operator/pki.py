@@ -1,6 +1,6 @@
 """Certificates, keys and kubeconfigs of a tenant's control plane, stored as Secrets of its root namespace.
 
-Pure: Secrets in, Secrets out. The CA and the service account key are created once and never replaced; certificates are
+Pure: Secrets in, Secrets out. The CAs and the service account key are created once and never replaced; certificates are
 renewed before they expire. Reading and writing Secrets is left to `secrets`.
 """
 
@@ -21,12 +21,18 @@ from hansa.kube.objects import Object
 from hansa.runtime.errors import HansaError
 
 ROOT, APISERVER, ETCD, FRONT_PROXY = "root-ca", "apiserver-ca", "etcd-ca", "front-proxy-ca"
+# The authority that etcd trusts signs nothing else: with that of the tenant, the tenant's administrator could get a
+# client certificate by a request. `etcd-ca` is of the tenant's authority, for ClusterVersions that mount it.
+ETCD_ROOT, ETCD_SERVER, ETCD_CLIENT = "etcd-root-ca", "etcd-server", "etcd-client"
 SERVICE_ACCOUNTS = "serviceaccount-rsa"
 CONTROLLER_MANAGER, ADMIN = "controller-manager-kubeconfig", "admin-kubeconfig"
-SECRETS = (ROOT, APISERVER, ETCD, FRONT_PROXY, SERVICE_ACCOUNTS, CONTROLLER_MANAGER, ADMIN)
+SECRETS = (
+    *(ROOT, APISERVER, ETCD, FRONT_PROXY, ETCD_ROOT, ETCD_SERVER, ETCD_CLIENT),
+    *(SERVICE_ACCOUNTS, CONTROLLER_MANAGER, ADMIN),
+)
 KUBECONFIGS = (CONTROLLER_MANAGER, ADMIN)
 
-CA_NAME = "kubernetes"
+CA_NAME, ETCD_CA_NAME = "kubernetes", "etcd"
 CONTEXT = "default"
 RSA_BITS = 2048
 RENEWED = 1 / 3  # a certificate is renewed when less than this share of its lifetime is left
@@ -59,9 +65,12 @@ class Identity:
         )
         names = tuple(dict.fromkeys(("localhost", "127.0.0.1", *service, self.cluster, *self.names)))
         # The API server is a client of etcd and vn-agents with this certificate; vn-agents find the tenant by its CN.
+        etcd = Subject("kube-etcd", (), ("localhost", "127.0.0.1", "etcd", *self.etcd_names), is_both=True)
         return {
             APISERVER: Subject(self.root, (), names, is_both=True),
-            ETCD: Subject("kube-etcd", (), ("localhost", "127.0.0.1", "etcd", *self.etcd_names), is_both=True),
+            ETCD: etcd,
+            ETCD_SERVER: etcd,
+            ETCD_CLIENT: Subject("kube-apiserver-etcd-client"),
             FRONT_PROXY: Subject("front-proxy-client"),
             CONTROLLER_MANAGER: Subject("system:kube-controller-manager"),
             ADMIN: Subject("admin", ("system:masters",)),
@@ -83,11 +92,13 @@ def complete(identity: Identity, found: Mapping[str, Object], now: datetime) -> 
     """All keys: those in the Secrets, and new ones where one is missing, expires soon or lacks a SAN."""
     root = _kept(found, ROOT) or certificates.authority(CA_NAME, now)
     accounts = _kept(found, SERVICE_ACCOUNTS, is_certificate=False) or _rsa_pair()
-    pairs = {ROOT: root, SERVICE_ACCOUNTS: accounts}
+    etcd_root = _kept(found, ETCD_ROOT) or certificates.authority(ETCD_CA_NAME, now)
+    pairs = {ROOT: root, ETCD_ROOT: etcd_root, SERVICE_ACCOUNTS: accounts}
     for name, subject in identity.subjects().items():
+        signer = etcd_root if name in (ETCD_SERVER, ETCD_CLIENT) else root
         have = _pair_of_kubeconfig(found.get(name)) if name in KUBECONFIGS else _pair(found.get(name))
-        if have is None or not _is_good(have, root, subject, now):
-            have = certificates.issue(root, subject, now, lifetime=identity.lifetime)
+        if have is None or not _is_good(have, signer, subject, now):
+            have = certificates.issue(signer, subject, now, lifetime=identity.lifetime)
         pairs[name] = have
     servers = {CONTROLLER_MANAGER: identity.inner_server, ADMIN: identity.server}
     return Pki(pairs, {name: kubeconfig(identity.cluster, servers[name], root, pairs[name]) for name in KUBECONFIGS})

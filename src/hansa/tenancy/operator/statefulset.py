@@ -18,6 +18,7 @@ from hansa.tenancy.operator.provisioning import DesiredControlPlane, Endpoint, P
 
 APPLIED = (resources.STATEFUL_SETS, resources.SERVICES, resources.CONFIG_MAPS)
 FIELD_MANAGER = "virtualcluster/provisioner/native"
+APPLIED = (resources.STATEFUL_SETS, resources.SERVICES, resources.NETWORK_POLICIES)
 FIRST_OBJECTS_SECONDS = 1.0  # between two checks whether the controllers created what pods need
 RECHECK_SECONDS = 60.0  # a change of a StatefulSet requeues sooner
 
@@ -53,6 +54,8 @@ class StatefulSets:
 
     async def ensure(self, desired: DesiredControlPlane, pki: Pki) -> Ready | Progress:
         """Apply each component when the one before it is ready."""
+        for policy in statefulset_objects.network_policies(desired):
+            await self._apply(policy)
         ready: list[str] = []
         if self._vn_agent_ca:
             await self._apply(statefulset_objects.vn_agent_config(desired, self._vn_agent_ca))

@@ -1,4 +1,4 @@
-"""StatefulSets and Services of a tenant's control plane: those of its ClusterVersion with the tenant's own values.
+"""StatefulSets, Services and NetworkPolicies of a tenant's control plane, from its ClusterVersion.
 
 Pure. The provisioner `native` applies them. Added are names, labels, owner annotations, hashes of certificates, the
 service CIDR and etcd's members.
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hansa.kube.objects import Object
-from hansa.kube.resources import CONFIG_MAPS, SERVICES, STATEFUL_SETS
+from hansa.kube.resources import CONFIG_MAPS, NETWORK_POLICIES, SERVICES, STATEFUL_SETS
 from hansa.model import keys
 from hansa.tenancy.api import BadVirtualCluster, Bundle
 from hansa.tenancy.operator import pki
@@ -64,6 +64,32 @@ def service(name: str, desired: DesiredControlPlane) -> Object | None:
     if manifest is None:
         return None
     return _placed(manifest, SERVICES.api_version, SERVICES.kind, desired, name=name)
+
+
+def network_policies(desired: DesiredControlPlane) -> list[Object]:
+    """Who reaches the pods: etcd is for the API server and its own members, controllers are for nobody.
+
+    Metrics and health of etcd have no authentication. The kubelet's probes need no rule.
+    """
+    selectors = {name: bundle.statefulset["spec"].get("selector") or {} for name, bundle in bundles(desired).items()}
+    clients = {ETCD: (ETCD, APISERVER), CONTROLLER_MANAGER: ()}
+    return [
+        _placed(
+            {
+                "spec": {
+                    "podSelector": selector,
+                    "policyTypes": ["Ingress"],
+                    "ingress": [{"from": [{"podSelector": selectors[one]}]} for one in clients[name]],
+                }
+            },
+            NETWORK_POLICIES.api_version,
+            NETWORK_POLICIES.kind,
+            desired,
+            name=name,
+        )
+        for name, selector in selectors.items()
+        if name in clients
+    ]
 
 
 def etcd_names(desired: DesiredControlPlane) -> tuple[str, ...]:

@@ -111,6 +111,6 @@ _KINDS: Final[Mapping[str, Resource]] = {
     for one in (
         *(resources.NAMESPACES, resources.SERVICE_ACCOUNTS, resources.SECRETS, resources.CONFIG_MAPS),
         *(resources.CLUSTER_ROLES, resources.CLUSTER_ROLE_BINDINGS, resources.ROLES, resources.ROLE_BINDINGS),
-        *(resources.DEPLOYMENTS, resources.LEASES),
+        *(resources.DEPLOYMENTS, resources.LEASES, resources.NETWORK_POLICIES),
     )
 }

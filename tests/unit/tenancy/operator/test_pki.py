@@ -7,10 +7,11 @@ import datetime
 import pytest
 import yaml
 from cryptography import x509
+from cryptography.exceptions import InvalidSignature
 
 from hansa.kube import certificates
 from hansa.kube.certificates import Subject
-from hansa.tenancy.operator import pki
+from hansa.tenancy.operator import cluster_versions, pki
 from hansa.tenancy.operator.pki import Identity
 
 NOW = datetime.datetime(2030, 1, 1, tzinfo=datetime.UTC)
@@ -93,3 +94,20 @@ def test_kubeconfigs_verify_the_server_and_bracket_no_name(keys):
 
 def test_nothing_shows_a_key(keys):
     assert "PRIVATE" not in repr(keys)
+
+
+def test_no_certificate_of_the_tenants_authority_opens_etcd(keys):
+    roots = {name: x509.load_pem_x509_certificate(keys[name].certificate) for name in (pki.ROOT, pki.ETCD_ROOT)}
+    for name in (pki.ETCD_SERVER, pki.ETCD_CLIENT):
+        certificate = x509.load_pem_x509_certificate(keys[name].certificate)
+        certificate.verify_directly_issued_by(roots[pki.ETCD_ROOT])
+        with pytest.raises((ValueError, InvalidSignature)):
+            certificate.verify_directly_issued_by(roots[pki.ROOT])
+
+
+def test_the_sample_lets_etcd_trust_its_own_authority_only():
+    for sample in cluster_versions.samples():
+        etcd, server = (sample.spec[name]["statefulset"]["spec"]["template"]["spec"] for name in ("etcd", "apiServer"))
+        secrets = {one["secret"]["secretName"] for one in etcd["volumes"] if "secret" in one}
+        assert secrets == {pki.ETCD_ROOT, pki.ETCD_SERVER}
+        assert "--etcd-certfile=/etc/kubernetes/pki/etcd-client/tls.crt" in server["containers"][0]["args"]

@@ -154,3 +154,11 @@ def test_the_api_server_verifies_vn_agents_by_their_authority(keys):
     assert controllers == of("controller-manager", keys)
     config = statefulset_objects.vn_agent_config(desired(), b"PEM")
     assert (config.namespace, config.name, config.get("data")) == (ROOT, "vn-agent-ca", {"ca.crt": "PEM"})
+
+
+def test_only_the_api_server_and_its_own_members_reach_etcd_and_nobody_the_controllers():
+    etcd, controllers = statefulset_objects.network_policies(desired())
+    names = [one["from"][0]["podSelector"]["matchLabels"]["component-name"] for one in etcd.spec["ingress"]]
+    assert (etcd.namespace, etcd.spec["podSelector"]["matchLabels"]) == (ROOT, {"component-name": "etcd"})
+    assert names == ["etcd", "apiserver"]
+    assert (controllers.name, controllers.spec["ingress"]) == ("controller-manager", [])
