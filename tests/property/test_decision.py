@@ -75,7 +75,7 @@ NAME = {"namespace": "shop", "name": "web-0"}
 
 def chosen_once(intents: Mapping[str, Grade]) -> dict[str, Grade]:
     """At most one choice, for objects that run once."""
-    chosen = [cluster for cluster, grade in sorted(intents.items()) if grade is Grade.CHOSEN]
+    chosen = [cluster for cluster, grade in sorted(intents.items()) if grade in (Grade.CHOSEN, Grade.KEPT)]
     return {cluster: grade for cluster, grade in intents.items() if cluster not in chosen[1:]}
 
 
@@ -163,8 +163,13 @@ def wanted(world: World) -> dict[str, Grade]:
     assert not isinstance(world.intents, Unknown)
     if world.upper is None or world.upper.is_deleting:
         return {}
-    is_chosen = Grade.CHOSEN in world.intents.values()
-    return {c: g for c, g in world.intents.items() if g is Grade.CHOSEN or (g is Grade.CANDIDATE and not is_chosen)}
+    life, uid = KINDS[world.key.resource], world.upper.uid
+    there = {c for c, copied in world.copies().items() if copied.annotations[keys.UPPER_UID] == uid}
+    is_ending = life.ends_with_lower and life.has_run(world.upper)
+    kept = {c for c, g in world.intents.items() if g is Grade.KEPT and (c in there or is_ending)}
+    intents = {c: Grade.CHOSEN if c in kept else g for c, g in world.intents.items()}
+    is_chosen = Grade.CHOSEN in intents.values()
+    return {c: g for c, g in intents.items() if g is Grade.CHOSEN or (g is Grade.CANDIDATE and not is_chosen)}
 
 
 def is_bound(world: World, copied: Object) -> bool:

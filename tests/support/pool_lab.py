@@ -1,4 +1,4 @@
-"""A pool for tests of the syncer: a meta cluster that is its own tenant, r1 and r2; tests write the placements."""
+"""A pool for tests of the syncer: a meta cluster that is its own tenant, r1 and r2; tests decide the placements."""
 
 import base64
 import json
@@ -83,16 +83,25 @@ class PoolLab:
             assert code == 0 or is_new, f"{name} ended with {code}: {self.log(name).read_text()[-4000:]}"
 
     async def namespace(self, name: str, *placed: str, key: str = PLACEMENTS) -> None:
-        """A namespace with one slice in each of these super clusters."""
+        """A namespace with one slice in each of these super clusters, as the scheduler would leave it."""
         words = {key: json.dumps(dict.fromkeys(placed, 1))}
-        await self.meta.make(resources.NAMESPACES, name, metadata={"annotations": words})
+        made = await self.meta.make(resources.NAMESPACES, name, metadata={"annotations": words})
+        await self.decide(name, made["metadata"]["uid"], *placed)
 
     async def place(self, name: str, *placed: str) -> None:
         """Move a namespace to other super clusters."""
         await self.say(name, json.dumps(dict.fromkeys(placed, 1)))
+        made = await self.meta.client.get(resources.NAMESPACES, name)
+        await self.decide(name, made.uid, *placed)
+
+    async def decide(self, name: str, uid: str, *placed: str) -> None:
+        """Record the placements of a namespace where the syncer reads them."""
+        slices = {other: None for other in self.supers if other not in placed} | dict.fromkeys(placed, 1)
+        patch = {"status": {"placements": {name: {"uid": uid, "slices": slices, "slice": {"cpu": "1"}}}}}
+        await self.meta.client.patch(api.VIRTUAL_CLUSTERS, "blue", patch, namespace="default", subresource="status")
 
     async def say(self, name: str, placements: str) -> None:
-        """Write placements."""
+        """Write the annotation of a namespace that shows its placements."""
         patch = {"metadata": {"annotations": {PLACEMENTS: placements}}}
         await self.meta.client.patch(resources.NAMESPACES, name, patch)
 

@@ -21,6 +21,7 @@ from hansa.kube import resources
 from hansa.kube.client import Client
 from hansa.kube.resource import Resource
 from hansa.model.mode import Mode
+from hansa.model.placement import Decisions
 from hansa.runtime import clock, metrics
 from hansa.runtime.errors import HansaError
 
@@ -75,9 +76,18 @@ class Program:
             **self.common(),
         )
 
-    def syncer(self, mode: Mode, registry: Routes, *, watch_all: Iterable[Resource] = (resources.PODS,)) -> Syncer:
+    def syncer(
+        self,
+        mode: Mode,
+        registry: Routes,
+        *,
+        watch_all: Iterable[Resource] = (resources.PODS,),
+        decisions: Decisions | None = None,
+    ) -> Syncer:
         """A syncer for one mode."""
-        return Syncer(mode, registry, watch_all=watch_all, may_write=self.may_write, **self.common())
+        return Syncer(
+            mode, registry, watch_all=watch_all, decisions=decisions, may_write=self.may_write, **self.common()
+        )
 
     def may_write(self) -> bool:
         """Whether this process is the leader, or runs without leader election."""

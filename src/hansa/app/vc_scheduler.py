@@ -27,6 +27,7 @@ from hansa.scheduling.pooling.pool_scheduler import PoolScheduler
 from hansa.scheduling.slicing import pool
 from hansa.tenancy import api, installing
 from hansa.tenancy.pool.fence_renewal import AgentAnnotations, FenceRenewer, FenceSettings
+from hansa.tenancy.pool.placement_records import PlacementRecords
 from hansa.tenancy.pool.reachability_reports import Reports
 from hansa.tenancy.syncing.conditions import TenantConditions
 from hansa.tenancy.syncing.members import Members, Tenancy
@@ -76,10 +77,12 @@ async def run(settings: SchedulerSettings) -> None:
             **program.common(),
         )
         vcs = _Tenants(program, meta, tenants)
+        records = await stack.enter_async_context(PlacementRecords(client, meta.informers).opened())
         scheduler = PoolScheduler(
             tenants,
             pool_clusters,
             settings=settings.placing,
+            records=records,
             below=tenant_names.super_namespace,
             is_pool_known=lambda: members.is_known,
             are_uppers_known=lambda: vcs.are_known,

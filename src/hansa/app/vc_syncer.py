@@ -28,6 +28,7 @@ from hansa.scheduling.slicing.pool import Headroom
 from hansa.tenancy import api, installing
 from hansa.tenancy.pool import cluster_id
 from hansa.tenancy.pool.fence_renewal import FenceRenewer, FenceSettings
+from hansa.tenancy.pool.placement_records import PlacementRecords
 from hansa.tenancy.pool.reachability_reports import Reporter
 from hansa.tenancy.syncing import serving
 from hansa.tenancy.syncing.conditions import TenantConditions
@@ -97,7 +98,8 @@ async def run(settings: SyncerSettings) -> None:
         recorder = Recorder(f"hansa-{COMPONENT}", meta.client, **program.common())
         manager = program.manager
         manager.serve(Component("events", recorder.run, recorder.drain))
-        syncers = dict(_syncers(settings, program, registry))
+        records = await stack.enter_async_context(PlacementRecords(meta.client, meta.informers).opened())
+        syncers = dict(_syncers(settings, program, registry, records))
         for name, syncer in syncers.items():
             manager.work(Component(name, syncer.run, syncer.drain))
         down = next(iter(syncers.values()))
@@ -114,12 +116,14 @@ async def run(settings: SyncerSettings) -> None:
         await manager.run(*_election(settings, meta, program))
 
 
-def _syncers(settings: SyncerSettings, program: Program, registry: ClusterRegistry) -> Iterator[tuple[str, Syncer]]:
+def _syncers(
+    settings: SyncerSettings, program: Program, registry: ClusterRegistry, records: PlacementRecords
+) -> Iterator[tuple[str, Syncer]]:
     """Two syncers: tenants' objects down, and objects that tenants share up."""
     down, up = virtualcluster.mode(settings.mode), virtualcluster.shared(settings.mode)
     # In super clusters only stamped objects are watched, since tenants' namespaces have no others, with one cache for
     # both syncers. The second one shares the watches of the first one in tenants' clusters, too.
-    yield down.name, program.syncer(down, registry, watch_all=())
+    yield down.name, program.syncer(down, registry, watch_all=(), decisions=records)
     yield up.name, program.syncer(up, registry.reversed_routes(), watch_all=down.rules)
 
 

@@ -18,7 +18,7 @@ from hansa.engine.view.usage import FullLimit
 from hansa.kube import resources
 from hansa.kube.objects import Malformed, NamespacedName, Object
 from hansa.kube.resource import Resource
-from hansa.model import decision, plan
+from hansa.model import decision, placement, plan
 from hansa.model.mode import Mode
 from hansa.model.pair import Key, Pair
 from hansa.runtime import backoff, clock, errors, listeners, metrics, tasks
@@ -46,8 +46,8 @@ class Syncer:
     """Syncs objects along all routes of the registry.
 
     Of the resources in `watch_all`, all lower objects are watched, not only copies: other components need them anyway,
-    and a name that is taken is noticed before a write. `period` is the audit's, in seconds. `may_write` is checked
-    before each write.
+    and a name that is taken is noticed before a write. `decisions` are placements that are kept outside of upper
+    clusters. `period` is the audit's, in seconds. `may_write` is checked before each write.
     """
 
     def __init__(
@@ -59,6 +59,7 @@ class Syncer:
         random: randomness.Random,
         metrics: metrics.Registry,
         watch_all: Iterable[Resource] = (resources.PODS,),
+        decisions: placement.Decisions | None = None,
         workers: int = 256,
         width: int = 32,
         period: float = 60.0,
@@ -85,6 +86,7 @@ class Syncer:
             wakeups=self._wakeups,
             is_busy=lambda: self._queue.is_busy,
             limits_changed=self._limits_changed,
+            decisions=decisions,
             clock=clock,
             random=random,
             metrics=metrics,

@@ -16,6 +16,7 @@ from hansa.engine.view.upper_view import UpperView
 from hansa.kube import resources
 from hansa.kube.objects import NamespacedName, Object
 from hansa.kube.resource import Resource
+from hansa.model import placement
 from hansa.model.mode import Mode
 from hansa.model.pair import Key
 from hansa.runtime import clock, metrics, tasks
@@ -37,11 +38,12 @@ class UpperViews:
         wakeups: wakeups.Wakeups,
         is_busy: Callable[[], bool],
         limits_changed: Callable[[str], None],
+        decisions: placement.Decisions | None,
         clock: clock.Clock,
         random: randomness.Random,
         metrics: metrics.Registry,
     ) -> None:
-        self._limits_changed = limits_changed
+        self._limits_changed, self._decisions = limits_changed, decisions
         self._mode, self._registry, self._wakeups = mode, registry, wakeups
         self._clock, self._random, self._metrics = clock, random, metrics
         self._views: dict[str, UpperView] = {}
@@ -82,7 +84,10 @@ class UpperViews:
 
     async def run(self) -> None:
         """Follow the registry until cancelled."""
-        async with self._supervised() as supervisor:
+        async with contextlib.AsyncExitStack() as stack:
+            supervisor = await stack.enter_async_context(self._supervised())
+            if self._decisions is not None:
+                stack.callback(self._decisions.listen(self._decision_changed))
             await task_set.maintain("upper", self._uppers, self._follow_upper, self._registry, supervisor=supervisor)
 
     def _uppers(self) -> dict[str, Cluster]:
@@ -108,6 +113,7 @@ class UpperViews:
                 wakeups=self._wakeups,
                 clock=self._clock,
                 limits_changed=functools.partial(self._limits_changed, cluster.name),
+                decisions=self._decisions,
             )
             if self._mode.mints_tokens:
                 minted = stack.enter_context(contextlib.closing(self._tokens(view)))
@@ -173,6 +179,10 @@ class UpperViews:
     def _mirror(self, event: watch.LowerEvent) -> None:
         if (mirrored := self._mirrors.get(event.origin.upper)) is not None:
             mirrored.add(event)
+
+    def _decision_changed(self, upper: str, namespace: str) -> None:
+        if (view := self._views.get(upper)) is not None:
+            view.placements.decision_changed(namespace)
 
     def _upper_changed(self, view: UpperView, ref: ObjectRef) -> None:
         view.placements.changed(ref)

@@ -69,9 +69,16 @@ class _Case:
     def __init__(self, pair: Pair, mode: Mode, rule: Rule, upper: Object | None) -> None:
         self.pair, self.mode, self.rule, self.upper, self.lifecycle = pair, mode, rule, upper, rule.lifecycle
         self.is_finished = upper is not None and rule.lifecycle.is_finished(upper)
-        self.placed: Mapping[str, Grade] = {} if isinstance(pair.intents, Unknown) else pair.intents
+        intents: Mapping[str, Grade] = {} if isinstance(pair.intents, Unknown) else pair.intents
+        self.owners = {c: _ownership(pair, c, upper) for c in sorted(pair.lowers.keys() | intents.keys())}
+        self.placed = {c: Grade.CHOSEN if g is Grade.KEPT else g for c, g in intents.items() if self._counts(c, g)}
         self.wanted = {} if upper is None or upper.is_deleting else _strongest(self.placed)
-        self.owners = {c: _ownership(pair, c, upper) for c in sorted(pair.lowers.keys() | self.placed.keys())}
+
+    def _counts(self, cluster: str, grade: Grade) -> bool:
+        """Whether an intent counts: KEPT does where a copy is, and for an upper object that ends with its copy."""
+        is_absent = self.owners[cluster] in {_Ownership.ABSENT, _Ownership.FOREIGN, _Ownership.FORMER}
+        is_ending = self.upper is not None and (self.upper.is_deleting or self.is_lost(self.upper))
+        return grade is not Grade.KEPT or not is_absent or is_ending
 
     @property
     def home(self) -> str:

@@ -43,6 +43,7 @@ Side = Object | None | Unknown
 class Grade(IntEnum):
     """How an upper object is placed in a cluster."""
 
+    KEPT = -1  # a copy that is there stays as if it was chosen, and none is created
     PAST = 0  # it was there before; its copy must be deleted before one is created elsewhere
     CANDIDATE = 1  # a copy is tried there, beside other candidates
     CHOSEN = 2  # it runs there

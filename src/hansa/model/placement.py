@@ -40,6 +40,18 @@ class PlacementContext:
     of_namespace: Callable[[str], "Intents"] = lambda _: {}
     # The links to `lowers`, with their settings.
     links: Mapping[str, Link] = field(default_factory=dict)
+    # Placements of namespaces that are decided and kept outside of this upper cluster, whose users could change them.
+    decided: Callable[[Object], frozenset[str] | Unknown] = lambda _: frozenset()
+    # All lower clusters in these placements.
+    all_decided: Callable[[], frozenset[str]] = frozenset
+
+
+class Decisions(Protocol):
+    """Placements of namespaces by upper cluster, kept outside of it."""
+
+    def placed(self, upper: str, namespace: Object) -> frozenset[str] | Unknown: ...
+    def all_placed(self, upper: str) -> frozenset[str]: ...
+    def listen(self, notify: Callable[[str, str], None]) -> Callable[[], None]: ...
 
 
 Intents = Mapping[str, Grade] | Unknown

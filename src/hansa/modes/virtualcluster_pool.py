@@ -39,7 +39,7 @@ def _merged(rule: Rule) -> Rule:
 
 def _pooled(rule: Rule, pool: PoolSettings) -> Rule:
     retained = replace(rule.lifecycle, retention=pool.retention)
-    with_namespace = replace(rule, placement=placement.with_namespace, follows_namespace=True, lifecycle=retained)
+    with_namespace = replace(rule, placement=in_pool.with_namespace, follows_namespace=True, lifecycle=retained)
     changed = rule
     match rule.resource:
         case resources.CONFIG_MAPS | resources.SECRETS | resources.SERVICE_ACCOUNTS | resources.NETWORK_POLICIES:
@@ -49,7 +49,7 @@ def _pooled(rule: Rule, pool: PoolSettings) -> Rule:
                 rule,
                 placement=in_pool.namespace_placement,
                 references=in_pool.namespace_references,
-                needed_at=in_pool.annotated_placement,
+                needed_at=in_pool.decided_placement,
                 lifecycle=retained,
             )
         case resources.PODS:

@@ -93,6 +93,14 @@ class KubeletClient(msgspec.Struct, frozen=True):
     ca: str = ""
 
 
+class PlacementRecord(msgspec.Struct, frozen=True):
+    """The placements of one namespace: the number of its slices by super cluster, and the size of a slice."""
+
+    uid: str = ""  # of the namespace
+    slices: Mapping[str, int] = {}
+    slice: Mapping[str, str] = {}
+
+
 class Status(msgspec.Struct, frozen=True, rename="camel"):
     """The status of a VirtualCluster."""
 
@@ -105,6 +113,7 @@ class Status(msgspec.Struct, frozen=True, rename="camel"):
     super_clusters: tuple[str, ...] = ()
     kubelet_client: KubeletClient = KubeletClient()
     super_cluster: str = ""
+    placements: Mapping[str, PlacementRecord] | None = None  # by namespace; None: none was ever written
     conditions: tuple[Condition, ...] = ()
 
 

@@ -4,6 +4,8 @@ import pytest
 
 from hansa.kube import resources
 from league import fresh_name
+from pool_lab import PLACEMENTS, SUPER_CLUSTER
+from tenant_league import pod
 
 pytestmark = pytest.mark.timeout(400)  # the first one begins with three clusters, maybe on a busy machine
 
@@ -46,17 +48,20 @@ async def test_nodes_of_one_name_in_two_super_clusters_are_two_nodes_of_the_tena
         await pool.supers[cluster].client.delete(resources.NODES, twin)
 
 
-async def test_the_later_annotation_keys_work_and_invalid_placements_change_nothing(pool, namespace):
+async def test_the_later_annotation_key_of_pods_works_and_annotations_of_namespaces_decide_nothing(pool, namespace):
     below = pool.tenant.below(namespace)
     later = "scheduler.virtualcluster.io"
     await pool.namespace(namespace, "r2", key=f"{later}/placements")
     await pool.pod(namespace, "late", "r2", key=f"{later}/superCluster")
     await pool.meta.phase("late", namespace)
-    await pool.say(namespace, "r1, please")
+    for text in ("r1, please", '{"r1":1}', "{}"):
+        await pool.say(namespace, text)
     await pool.meta.make(resources.CONFIG_MAPS, "c", namespace)
+    await pool.supers["r2"].there(resources.CONFIG_MAPS, "c", below)
     await pool.meta.client.delete(resources.PODS, "late", namespace=namespace)
     await pool.meta.gone(resources.PODS, "late", namespace)
     assert await pool.supers["r2"].look(resources.NAMESPACES, below) is not None
+    assert await pool.supers["r1"].look(resources.NAMESPACES, below) is None
     await pool.place(namespace, "r1")
     await pool.supers["r1"].there(resources.CONFIG_MAPS, "c", below)
     await pool.supers["r2"].gone(resources.NAMESPACES, below)
@@ -90,12 +95,31 @@ async def test_a_pending_pod_is_moved_and_runs_once(pool, namespace):
     assert (await pool.meta.look(resources.PODS, "moves", namespace))["metadata"]["uid"] == uid
 
 
-async def test_a_pod_is_not_synced_to_a_cluster_without_its_namespace(pool, namespace):
+async def test_a_pod_is_not_synced_to_a_cluster_without_its_namespace_however_it_is_forged(pool, namespace):
     await pool.namespace(namespace, "r1")
+    bound = {"nodeName": "r2.r2-0"}
     await pool.pod(namespace, "smuggler", "r2")
+    await pool.pod(namespace, "bound", "r2", **bound)
+    annotations = {SUPER_CLUSTER: "r2", "hansa.dev/lower-uid": "forged"}
+    await pool.meta.make(resources.PODS, "seen", namespace, **pod(metadata={"annotations": annotations}, **bound))
     await pool.pod(namespace, "honest", "r1")
     await pool.meta.phase("honest", namespace)
+    await pool.meta.make(resources.CONFIG_MAPS, "later", namespace)
+    await pool.supers["r1"].there(resources.CONFIG_MAPS, "later", pool.tenant.below(namespace))
     assert await pool.supers["r2"].look(resources.NAMESPACES, pool.tenant.below(namespace)) is None
+
+
+async def test_a_forged_plan_with_equal_placements_takes_no_slices(pool, namespace):
+    forged = '{"placements":{"r2":9},"slice":{"cpu":"1"}}'
+    annotations = {PLACEMENTS: '{"r2":9}', "hansa.dev/planned": forged}
+    await pool.meta.make(resources.NAMESPACES, namespace, metadata={"annotations": annotations})
+    await pool.pod(namespace, "web", "r2")
+    other = f"{namespace}-other"
+    await pool.namespace(other, "r1", "r2")
+    await pool.pod(other, "honest", "r2")
+    await pool.meta.phase("honest", other)
+    assert await pool.supers["r2"].look(resources.NAMESPACES, pool.tenant.below(namespace)) is None
+    await pool.meta.kubectl("delete", "namespace", other, "--wait=false")
 
 
 async def test_a_service_has_the_addresses_of_all_load_balancers_and_a_condition_of_its_reach(pool, namespace):

@@ -12,11 +12,11 @@ from eventually import eventually
 from hansa.kube import resources
 from hansa.kube.language import quantity
 from hansa.local import ClusterSpec, NodeShape
+from hansa.tenancy import api
 from league import fresh_name
 from pool_league import PLACEMENTS, SLICE
 from tenant_league import clusters_up
 
-PLANNED = "hansa.dev/planned"
 NAMESPACES, CHANGES, AT_ONCE = 200, 150, 16
 MORE = {"r3": ("6", "8Gi"), "r4": ("8", "24Gi"), "r5": ("10", "12Gi")}
 SIZES = ({"cpu": "100m", "memory": "300Mi"}, {"cpu": "250m"}, {"cpu": "70m", "memory": "1Gi"}, {"memory": "128Mi"})
@@ -63,10 +63,9 @@ class Checker:
         """What is left in each cluster, and what each namespace holds; holdings may not exceed the capacity."""
         self.looks += 1
         left, held = {name: Counter(room) for name, room in self._room.items()}, {}
-        for namespace in (await self._pool.meta.client.list(resources.NAMESPACES, limit=0)).items:
-            if PLANNED not in namespace.annotations:
-                continue  # its placements may be an edit that is not planned yet
-            planned = held[namespace.name] = json.loads(namespace.annotations[PLANNED])
+        [vc] = (await self._pool.meta.client.list(api.VIRTUAL_CLUSTERS)).items
+        for namespace, record in (vc.status.get("placements") or {}).items():
+            planned = held[namespace] = {"placements": record["slices"], "slice": record["slice"]}
             for cluster, number in planned["placements"].items():
                 for name, amount in _amounts(planned["slice"]).items():
                     left[cluster][name] -= amount * number

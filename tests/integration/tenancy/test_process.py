@@ -74,6 +74,7 @@ async def test_the_secrets_have_the_names_and_keys_of_the_reference(manager, ten
         "apiserver-ca": tls,
         "etcd-ca": tls,
         "front-proxy-ca": tls,
+        **dict.fromkeys(("etcd-root-ca", "etcd-server", "etcd-client"), tls),
         "serviceaccount-rsa": tls,
         "controller-manager-kubeconfig": ("Opaque", {"controller-manager-kubeconfig"}),
         "admin-kubeconfig": ("Opaque", {"admin-kubeconfig"}),

@@ -382,3 +382,18 @@ def test_a_copy_of_another_route_between_the_same_clusters_is_left_alone_while_i
     assert seen(None, {}) == ["delete l1 in a, grace None"], "an orphan is everybody's"
     ours["a"] = replace(LINKS["a"], nodes=frozenset({"vn1", "vn2"}))
     assert seen(synced(spec="2"), HERE) == ["patch l1 in a"]
+
+
+@pytest.mark.parametrize(
+    ("above", "below", "lines"),
+    [
+        (upper(), {"a": None}, []),  # nothing is created
+        (upper(), {"a": lower("u0")}, ["delete l1 in a, grace None"]),
+        (synced(spec="2"), {"a": lower()}, ["patch l1 in a"]),
+        (synced(), {"a": None}, ["delete u1 in up, grace 0"]),  # it ended with its copy
+        (upper(**LEAVING), {"a": None}, ["delete u1 in up, grace 0"]),
+        (synced(), {"a": Unknown("away")}, ["wait"]),
+    ],
+)
+def test_where_an_object_is_only_kept_a_copy_lives_on_and_none_is_created(above, below, lines):
+    assert decided(above, below, {"a": Grade.KEPT}) == lines

@@ -5,7 +5,9 @@ of all objects that may be placed elsewhere now.
 """
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from hansa.engine import tokens
 from hansa.engine.view import namespaces, placeholders, references
@@ -21,7 +23,14 @@ from hansa.model.pair import Key, Unknown
 class Placements:
     """The placement of every object of one upper cluster."""
 
-    def __init__(self, clusters: LinkedClusters, requeue: Callable[[Key], None]) -> None:
+    def __init__(
+        self,
+        clusters: LinkedClusters,
+        requeue: Callable[[Key], None],
+        *,
+        decisions: placement.Decisions | None = None,
+    ) -> None:
+        self._decisions = decisions
         self._clusters, self._mode, self._requeue = clusters, clusters.mode, requeue
         self.references = references.References(clusters.name, self._mode, self._users_changed, also=self._tokens_of)
         self.tokens: tokens.Tokens | None = None  # if the mode mints tokens
@@ -51,6 +60,12 @@ class Placements:
             for one in self._namespaces.update(ref.name.name, self._of_namespace(ref.name.name)):
                 self.changed(one)
                 self._requeue(self._clusters.key(one))
+
+    def decision_changed(self, namespace: str) -> None:
+        """The placements of a namespace were decided anew, outside of the upper cluster."""
+        ref = ObjectRef(resources.NAMESPACES, NamespacedName("", namespace))
+        self.changed(ref)
+        self._requeue(self._clusters.key(ref))
 
     def links_changed(self) -> None:
         """A lower cluster was linked or unlinked: every object may be placed elsewhere now."""
@@ -152,4 +167,14 @@ class Placements:
             users=self.references.users,
             of_namespace=self._of_namespace,
             links=dict(self._clusters.links),
+            **self._decided(),
         )
+
+    def _decided(self) -> dict[str, Callable[..., Any]]:
+        if self._decisions is None:
+            return {}
+        upper = self._clusters.name
+        return {
+            "decided": functools.partial(self._decisions.placed, upper),
+            "all_decided": functools.partial(self._decisions.all_placed, upper),
+        }

@@ -16,7 +16,7 @@ from hansa.engine.view.snapshot import Snapshot, Snapshots
 from hansa.engine.view.topics import LowerName, ObjectRef, Topic
 from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
-from hansa.model import plan
+from hansa.model import placement, plan
 from hansa.model.mode import Mode
 from hansa.model.pair import Key, Pair, Unknown
 from hansa.runtime import clock
@@ -34,10 +34,11 @@ class UpperView:
         wakeups: wakeups.Wakeups,
         clock: clock.Clock,
         limits_changed: Callable[[], None] = lambda: None,
+        decisions: placement.Decisions | None = None,
     ) -> None:
         self.mode, self._wakeups = mode, wakeups
         self.clusters = LinkedClusters(upper, upper_id, mode)
-        self.placements = placements.Placements(self.clusters, wakeups.wake)
+        self.placements = placements.Placements(self.clusters, wakeups.wake, decisions=decisions)
         self.in_flight: set[tuple[Key, str]] = set()
         self.refusals = refusals.Refusals()
         self.usage = usage.Usage(self.clusters, wakeups.wake, limits_changed)

@@ -47,14 +47,14 @@ def slice_request(
     namespace_quotas: Iterable[objects.Object],
     *,
     used: Mapping[str, Mapping[str, int]],
+    planned: Holding | None,
     settings: PoolSettings,
 ) -> tuple[SliceRequest, str]:
     """The slice request of a namespace, and why its placements annotation is invalid; empty if it is valid.
 
-    Defaults are those of `settings`. An invalid slice or policy is raised as `AnnotationError`.
+    `planned` is the last plan, defaults are in `settings`. An invalid slice or policy is raised as `AnnotationError`.
     """
     own_slice, own_policy = annotation(namespace, keys.SLICE), annotation(namespace, keys.PLACEMENT_POLICY)
-    planned = placements.decode_record(namespace.annotations.get(keys.PLANNED, ""))
     annotated, invalid = _annotated(namespace, planned)
     request = SliceRequest(
         identity,
@@ -84,23 +84,17 @@ def _parsed(key: str, text: str, parse: Callable[[str], T]) -> T:
         raise AnnotationError(f"annotation {key}: {error}") from None
 
 
-def held(namespace: objects.Object, slice_: slices.Slice) -> Holding:
-    """The slices of a namespace by its annotations; invalid ones are ignored.
-
-    The last plan counts, not placements that a user wrote since: these may be refused.
-    """
-    planned = placements.decode_record(namespace.annotations.get(keys.PLANNED, ""))
-    if planned is not None:
-        return planned
+def annotated(namespace: objects.Object, slice_: slices.Slice) -> Holding:
+    """The slices of a namespace by its annotations; invalid ones are ignored."""
     try:
-        annotated = placements.parse(annotation(namespace, keys.PLACEMENTS))
+        found = placements.parse(annotation(namespace, keys.PLACEMENTS))
     except placements.PlacementError:
         return Holding()
     own_slice = annotation(namespace, keys.SLICE)
     try:
-        return Holding(annotated, slices.parse(own_slice) if own_slice else slice_)
+        return Holding(found, slices.parse(own_slice) if own_slice else slice_)
     except slices.SliceError:
-        return Holding(annotated, slice_)
+        return Holding(found, slice_)
 
 
 def cluster_of(pod: objects.Object) -> str:

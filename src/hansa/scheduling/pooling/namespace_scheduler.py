@@ -1,4 +1,4 @@
-"""The namespace scheduler: plans the slices of a namespace, and writes placements to its annotations.
+"""The namespace scheduler: plans the slices of a namespace, writes placements to its annotations, and records them.
 
 `slicing.planning` decides; the syncer syncs objects to the clusters.
 """
@@ -14,8 +14,9 @@ from hansa.kube import client, errors, objects, resources
 from hansa.model import keys
 from hansa.runtime import clock
 from hansa.runtime.errors import HansaError
-from hansa.scheduling.pooling import annotations
+from hansa.scheduling.pooling import annotations, records
 from hansa.scheduling.pooling.pool_clusters import PoolClusters
+from hansa.scheduling.pooling.records import Records
 from hansa.scheduling.pooling.reservations import Reservations
 from hansa.scheduling.pooling.upper_clusters import NAMESPACE, NamespaceRef, Upper, Uppers
 from hansa.scheduling.slicing import placements
@@ -36,16 +37,18 @@ class NamespaceScheduler:
         reservations: Reservations,
         *,
         settings: annotations.PoolSettings,
+        records: Records,
         clock: clock.Clock,
         holding_changed: Callable[[NamespaceRef], None],
     ) -> None:
         self._uppers, self._clusters, self._reservations = uppers, clusters, reservations
+        self._records = records
         self._settings, self._clock, self._holding_changed = settings, clock, holding_changed
         self._loaded: weakref.WeakSet[Upper] = weakref.WeakSet()
         self.incomplete: set[NamespaceRef] = set()  # with fewer or more slices than the quota
 
     def load(self) -> None:
-        """Record the slices of all namespaces by their annotations, before the first plan."""
+        """Reserve the slices of all namespaces by their records, before the first plan."""
         for upper in self._uppers.all():
             self._load(upper)
 
@@ -55,7 +58,7 @@ class NamespaceScheduler:
             for namespace in upper.namespaces.values():
                 namespace_ref = NamespaceRef(upper.name, namespace.name)
                 try:
-                    holding = annotations.held(namespace, self._settings.slice)
+                    holding = self._held(upper, namespace)
                 except Exception:  # one namespace must not keep the schedulers of all from starting
                     log.exception("slices not read", extra={"namespace": str(namespace_ref)})
                     continue
@@ -85,6 +88,7 @@ class NamespaceScheduler:
                 namespace,
                 upper.quotas.find(NAMESPACE, namespace_ref.name),
                 used=self._reservations.used(namespace_ref),
+                planned=records.planned(self._records.of(upper.name, namespace)),
                 settings=self._settings,
             )
             self._reservations.hold_until_written(namespace_ref, Holding())  # its own former slices count as free
@@ -95,7 +99,7 @@ class NamespaceScheduler:
             return
         (self.incomplete.add if new_plan.missing or new_plan.notes else self.incomplete.discard)(namespace_ref)
         self._hold(namespace_ref, new_plan.holding)  # before the write: concurrent plans must see it
-        self._reservations.hold_until_written(namespace_ref, annotations.held(namespace, self._settings.slice))
+        self._reservations.hold_until_written(namespace_ref, self._held(upper, namespace))
         refused = invalid or (
             f"annotation {keys.PLACEMENTS} is not applied: {new_plan.refused}" if new_plan.refused else ""
         )
@@ -104,14 +108,29 @@ class NamespaceScheduler:
             self._holding_changed(namespace_ref)
         await self._report(upper, namespace, new_plan, refused)
 
+    def _held(self, upper: Upper, namespace: objects.Object) -> Holding:
+        """What a namespace holds. Annotations count only for a tenant that was placed before there were records."""
+        planned = records.planned(self._records.of(upper.name, namespace))
+        if planned is not None:
+            return planned
+        is_recorded = self._records.has_any(upper.name)
+        return Holding() if is_recorded else annotations.annotated(namespace, self._settings.slice)
+
     def _hold(self, namespace_ref: NamespaceRef, holding: Holding) -> None:
         if self._reservations.hold(namespace_ref, holding):
             self._holding_changed(namespace_ref)
 
     async def _write(self, upper: Upper, namespace: objects.Object, new_plan: SlicePlan) -> objects.Object:
         wanted = _annotations(new_plan)
-        if all(namespace.annotations.get(key) == value for key, value in wanted.items()):
-            return namespace
+        if any(namespace.annotations.get(key) != value for key, value in wanted.items()):
+            namespace = await self._annotate(upper, namespace, wanted)
+        if records.planned(self._records.of(upper.name, namespace)) != (new_plan.holding if new_plan.holding else None):
+            # After the annotations: others would be edits of a user, which the next plan decides about.
+            size = records.size(new_plan.holding.slice)
+            await self._records.write(upper.name, namespace, new_plan.placements, size)
+        return namespace
+
+    async def _annotate(self, upper: Upper, namespace: objects.Object, wanted: dict[str, str | None]) -> objects.Object:
         # With resourceVersion: a plan of an old state must not overwrite a user's edit.
         metadata = {"uid": namespace.uid, "resourceVersion": namespace.version, "annotations": wanted}
         written = await upper.client.patch(resources.NAMESPACES, namespace.name, {"metadata": metadata})
@@ -171,7 +190,7 @@ def _annotations(new_plan: SlicePlan) -> dict[str, str | None]:
     if not new_plan.placements:
         return {keys.PLACEMENTS: None, keys.PLANNED: None, **later}
     text = placements.encoded(new_plan.placements)
-    return {keys.PLACEMENTS: text, keys.PLANNED: placements.encode_record(new_plan.holding), **later}
+    return {keys.PLACEMENTS: text, keys.PLANNED: None, **later}
 
 
 def _condition(namespace: objects.Object) -> dict[str, Any]:

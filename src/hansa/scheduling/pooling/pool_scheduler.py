@@ -16,6 +16,7 @@ from hansa.scheduling.pooling import annotations
 from hansa.scheduling.pooling.namespace_scheduler import NamespaceScheduler
 from hansa.scheduling.pooling.pod_scheduler import Below, PodScheduler
 from hansa.scheduling.pooling.pool_clusters import PoolClusters
+from hansa.scheduling.pooling.records import Records
 from hansa.scheduling.pooling.reservations import Reservations
 from hansa.scheduling.pooling.upper_clusters import NAMESPACE, NamespaceRef, PodRef, Uppers
 from hansa.scheduling.slicing.pool import State
@@ -39,6 +40,7 @@ class PoolScheduler:
         clusters: PoolClusters,
         *,
         settings: annotations.PoolSettings,
+        records: Records,
         below: Below,
         is_pool_known: Callable[[], bool],
         are_uppers_known: Callable[[], bool],
@@ -57,6 +59,7 @@ class PoolScheduler:
             clusters,
             self._reservations,
             settings=settings,
+            records=records,
             clock=clock,
             holding_changed=self._holding_changed,
         )

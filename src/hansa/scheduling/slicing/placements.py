@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from hansa.model import annotation_json, capacity
+from hansa.model import annotation_json
 from hansa.runtime import errors
 from hansa.scheduling.slicing import slices
 
@@ -56,30 +56,6 @@ def excess(former: Holding, now: Holding) -> Holding:
         return former
     less = {cluster: number - now.placements.get(cluster, 0) for cluster, number in former.placements.items()}
     return Holding({cluster: number for cluster, number in less.items() if number > 0}, former.slice)
-
-
-def encode_record(holding: Holding) -> str:
-    """The value of the annotation hansa.dev/planned, by which a new slice size and manual edits are detected."""
-    return msgspec.json.encode(
-        {
-            "placements": normalized(holding.placements),
-            "slice": capacity.resource_list(dict(sorted(holding.slice.items()))),
-        }
-    ).decode()
-
-
-def decode_record(text: str) -> Holding | None:
-    """Decode that annotation; None if it is missing or invalid."""
-    try:
-        record = annotation_json.decode(text, _Record)
-        return Holding(normalized(record.placements), slices.parse(msgspec.json.encode(record.slice).decode()))
-    except (annotation_json.AnnotationJsonError, slices.SliceError):
-        return None
-
-
-class _Record(msgspec.Struct, frozen=True):
-    placements: dict[str, int]
-    slice: dict[str, str]
 
 
 def _invalid(text: str, reason: str) -> PlacementError:

@@ -16,9 +16,8 @@ from hansa.tenancy.operator import statefulset_objects, tenant_client
 from hansa.tenancy.operator.pki import Pki
 from hansa.tenancy.operator.provisioning import DesiredControlPlane, Endpoint, Progress, Ready, Removed, Requeue
 
-APPLIED = (resources.STATEFUL_SETS, resources.SERVICES, resources.CONFIG_MAPS)
+APPLIED = (resources.STATEFUL_SETS, resources.SERVICES, resources.CONFIG_MAPS, resources.NETWORK_POLICIES)
 FIELD_MANAGER = "virtualcluster/provisioner/native"
-APPLIED = (resources.STATEFUL_SETS, resources.SERVICES, resources.NETWORK_POLICIES)
 FIRST_OBJECTS_SECONDS = 1.0  # between two checks whether the controllers created what pods need
 RECHECK_SECONDS = 60.0  # a change of a StatefulSet requeues sooner
 

@@ -7,7 +7,6 @@ import pytest
 from hansa.kube.language import quantity
 from hansa.kube.objects import Object
 from hansa.scheduling.slicing import placements, policies, pool, quotas, slices
-from hansa.scheduling.slicing.placements import Holding
 
 SEED = '{"cpu":"100m", "memory":"100Mi"}'
 
@@ -105,14 +104,6 @@ def test_placements_are_read_and_written_as_the_seed_has_them():
 def test_placements_that_cannot_be_read_say_how_to_write_them(text):
     with pytest.raises(placements.PlacementError, match='use a JSON object such as {"r1": 1, "r2": 1}'):
         placements.parse(text)
-
-
-def test_a_holding_is_remembered():
-    holding = Holding({"r2": 1, "r1": 2}, slices.parse(SEED))
-    assert placements.encode_record(holding) == '{"placements":{"r1":2,"r2":1},"slice":{"cpu":"100m","memory":"100Mi"}}'
-    assert placements.decode_record(placements.encode_record(holding)) == holding
-    assert placements.decode_record("") is None
-    assert placements.decode_record('{"placements":{},"slice":{}}') is None
 
 
 def test_policies_are_read_from_settings():

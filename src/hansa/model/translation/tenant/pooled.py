@@ -1,6 +1,6 @@
 """What differs in a pool of super clusters: the placement of a tenant's objects, and statuses of several clusters.
 
-Placements are only read here; the schedulers write them to annotations of namespaces and pods.
+Placements are only read here; vc-scheduler decides them, and annotations of namespaces show them.
 """
 
 from collections.abc import Iterable, Iterator
@@ -24,6 +24,7 @@ from hansa.model.translation.tenant.pod import dns, environment
 Spec = dict[str, Any]
 _SEED_DOMAIN, _UPSTREAM_DOMAIN = keys.POOL
 _INGRESS: Final = "ingress"
+_NEEDED_BY_ALL: Final = frozenset({environment.API_SERVICE.namespace, dns.DNS_SERVICE.namespace})
 _ENDPOINT_SLICE_CONTROLLER: Final = "endpointslice-controller.k8s.io"
 
 
@@ -43,17 +44,30 @@ def placements(namespace: Object) -> frozenset[str] | Unknown:
 
 
 def namespace_placement(obj: Object, key: Key, context: PlacementContext) -> Intents:
-    """A namespace is where it is placed, and where pods still use it until they are evicted."""
-    placed = placements(obj)
-    if isinstance(placed, Unknown):
-        return placed
-    users = context.users(key.resource, NamespacedName(key.namespace, key.name))
-    return users if isinstance(users, Unknown) else dict.fromkeys(placed | users, Grade.CHOSEN)
+    """A namespace is where its placement is decided, and stays where pods still use it until they are evicted.
+
+    The namespaces that all pods use are where any namespace of the tenant is.
+    """
+    placed, users = context.decided(obj), context.users(key.resource, NamespacedName(key.namespace, key.name))
+    for one in (placed, users):
+        if isinstance(one, Unknown):
+            return one
+    assert not isinstance(placed, Unknown)
+    assert not isinstance(users, Unknown)
+    if obj.name in _NEEDED_BY_ALL:
+        placed |= users & context.all_decided()
+    return {**dict.fromkeys(users, Grade.KEPT), **dict.fromkeys(placed, Grade.CHOSEN)}
 
 
-def annotated_placement(obj: Object, _key: Key, _context: PlacementContext) -> Intents:
-    """Where a namespace's own annotation places it."""
-    found = placements(obj)
+def decided_placement(obj: Object, _key: Key, context: PlacementContext) -> Intents:
+    """Where a namespace's own placement is decided."""
+    found = context.decided(obj)
+    return found if isinstance(found, Unknown) else dict.fromkeys(found, Grade.CHOSEN)
+
+
+def with_namespace(_upper: Object, key: Key, context: PlacementContext) -> Intents:
+    """Wherever its namespace is, also where that is only kept: pods there may need the object."""
+    found = context.of_namespace(key.namespace)
     return found if isinstance(found, Unknown) else dict.fromkeys(found, Grade.CHOSEN)
 
 
@@ -66,18 +80,19 @@ def namespace_references(obj: Object) -> Iterator[Reference]:
 
 
 def pod_placement(obj: Object, key: Key, context: PlacementContext) -> Intents:
-    """A pod is in the super cluster of its annotation, if its namespace is placed there or it was there before.
+    """A pod is in the super cluster of its annotation, if its namespace is placed there; else a copy there is kept.
 
     Super clusters that it was moved from are PAST: their copies are deleted first.
     """
     cluster, past = annotation(obj, keys.SUPER_CLUSTER), dict.fromkeys(_moved_from(obj), Grade.PAST)
     if not cluster or pod.is_gated(obj):
         return past
-    if not placement.node_of(obj) and keys.LOWER_UID not in obj.annotations:
-        allowed = context.of_namespace(key.namespace)
-        if isinstance(allowed, Unknown) or cluster not in allowed:
-            return allowed if isinstance(allowed, Unknown) else past
-    return past | {cluster: Grade.CHOSEN}
+    allowed = context.of_namespace(key.namespace)
+    if not isinstance(allowed, Unknown) and cluster in allowed:
+        return past | {cluster: allowed[cluster]}
+    if placement.node_of(obj) or keys.LOWER_UID in obj.annotations:
+        return past | {cluster: Grade.KEPT}
+    return allowed if isinstance(allowed, Unknown) else past
 
 
 def remove_moved_from(obj: Object, cluster: str) -> Iterator[PatchPart]:
@@ -116,7 +131,7 @@ def endpoint_slice_placement(*, are_networks_joined: bool) -> placement.Placemen
         manager = upper.labels.get(any_services.MANAGED_BY)
         is_synced = are_networks_joined and manager == _ENDPOINT_SLICE_CONTROLLER
         is_generated = manager in services.GENERATED_BY and not is_synced
-        return {} if is_generated else placement.with_namespace(upper, key, context)
+        return {} if is_generated else with_namespace(upper, key, context)
 
     return policy
 

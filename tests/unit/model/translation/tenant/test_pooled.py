@@ -27,11 +27,31 @@ HERE = {"clusterIP": "10.32.0.9"}
 
 
 def placed(obj: Object, resource: Resource, *, homes: Intents | None = None, users: Iterable[str] = ()) -> Any:
-    """Where an object is; `homes` are its namespace's."""
+    """Where an object is; `homes` are its namespace's. Where it is only kept is in brackets."""
     chosen = dict.fromkeys(("r1", "r2"), Grade.CHOSEN) if homes is None else homes
     facts = PlacementContext(frozenset(("r1", "r2")), {}, lambda *_: frozenset(users), lambda _: chosen)
-    found = RULES[resource].placement(obj, Key("blue", resource, *obj.key), facts)
-    return found if isinstance(found, Unknown) else sorted(found)
+    return shown(RULES[resource].placement(obj, Key("blue", resource, *obj.key), facts))
+
+
+def shown(found: Intents) -> Any:
+    if isinstance(found, Unknown):
+        return found
+    return sorted(f"({name})" if grade is Grade.KEPT else name for name, grade in found.items())
+
+
+def namespace_placed(
+    decided: Iterable[str], *, name: str = "shop", users: Iterable[str] = (), others: Iterable[str] = ()
+) -> Any:
+    """Where a namespace is, by the scheduler's decisions on it and on other namespaces, and by its users."""
+    key, obj = Key("blue", resources.NAMESPACES, "", name), an_object("Namespace", name)
+    facts = PlacementContext(
+        frozenset(),
+        {},
+        lambda *_: frozenset(users),
+        decided=lambda _: frozenset(decided),
+        all_decided=lambda: frozenset((*decided, *others)),
+    )
+    return shown(RULES[resources.NAMESPACES].placement(obj, key, facts))
 
 
 def a_namespace(text: str = "", key: str = PLACEMENTS) -> Object:
@@ -39,34 +59,35 @@ def a_namespace(text: str = "", key: str = PLACEMENTS) -> Object:
     return Object.of({"kind": "Namespace", "metadata": {"name": "shop", "annotations": words}})
 
 
-@pytest.mark.parametrize(
-    ("text", "users", "clusters"),
-    [
-        ("", (), []),
-        ('{"r1":1,"r2":2}', (), ["r1", "r2"]),
-        ('{"r1":1,"r2":0}', (), ["r1"]),
-        ('{"r1":1}', ("r2",), ["r1", "r2"]),  # its pods have to leave first
-    ],
-)
-def test_a_namespace_is_where_it_is_placed_and_where_its_pods_are(text, users, clusters) -> None:
-    assert placed(a_namespace(text), resources.NAMESPACES, users=users) == clusters
-    assert placed(a_namespace(text, LATER[0]), resources.NAMESPACES, users=users) == clusters
+def test_a_namespace_is_where_that_is_decided_and_kept_where_its_pods_are() -> None:
+    assert namespace_placed([]) == []
+    assert namespace_placed(["r1", "r2"]) == ["r1", "r2"]
+    assert namespace_placed(["r1"], users=["r2"]) == ["(r2)", "r1"]  # its pods have to leave first
 
 
-@pytest.mark.parametrize("text", ["r1", '{"r1":"one"}', "[]"])
-def test_nothing_is_concluded_from_placements_that_cannot_be_read(text) -> None:
-    assert isinstance(placed(a_namespace(text), resources.NAMESPACES), Unknown)
+def test_the_namespaces_that_all_pods_use_are_where_any_is_placed_and_pods_alone_do_not_bring_them() -> None:
+    for name in ("default", "kube-system"):
+        assert namespace_placed([], name=name, users=["r1", "r2"], others=["r1"]) == ["(r2)", "r1"]
 
 
-def test_a_pod_is_in_the_cluster_that_it_was_given_if_its_namespace_is_there_or_it_was_there_before() -> None:
+def test_nothing_is_concluded_from_annotations_without_a_decision() -> None:
+    unseen = Unknown("not decided")
+    facts = PlacementContext(frozenset(), {}, lambda *_: frozenset(), decided=lambda _: unseen)
+    key, obj = Key("blue", resources.NAMESPACES, "", "shop"), a_namespace('{"r1":1}')
+    assert RULES[resources.NAMESPACES].placement(obj, key, facts) is unseen
+
+
+def test_a_pod_is_in_the_cluster_that_it_was_given_if_its_namespace_is_there_and_kept_where_it_was_before() -> None:
     only = {"r1": Grade.CHOSEN}
     assert placed(a_pod(), resources.PODS) == []
     for key in (GIVEN, LATER[1]):
         assert placed(a_pod(annotations={key: "r2"}), resources.PODS) == ["r2"]
     assert placed(a_pod(annotations={GIVEN: "r2"}), resources.PODS, homes=only) == []
-    assert placed(a_pod({"nodeName": "r2.n1"}, annotations={GIVEN: "r2"}), resources.PODS, homes=only) == ["r2"]
+    assert placed(a_pod({"nodeName": "r2.n1"}, annotations={GIVEN: "r2"}), resources.PODS, homes=only) == ["(r2)"]
     annotations = {GIVEN: "r2", "hansa.dev/lower-uid": "l"}
-    assert placed(a_pod(annotations=annotations), resources.PODS, homes=only) == ["r2"]
+    assert placed(a_pod(annotations=annotations), resources.PODS, homes=only) == ["(r2)"]
+    leaving = {"r1": Grade.CHOSEN, "r2": Grade.KEPT}
+    assert placed(a_pod(annotations={GIVEN: "r2"}), resources.PODS, homes=leaving) == ["(r2)"]
     held = a_pod({"schedulingGates": [{"name": "later"}]}, annotations={GIVEN: "r1"})
     assert placed(held, resources.PODS) == []
     unseen = Unknown("placements cannot be read")
@@ -102,7 +123,7 @@ def test_the_systems_namespaces_are_wherever_others_are_placed_and_wait_for_each
         ["kube-system"],
         [],
     ]
-    facts = PlacementContext(frozenset(), {}, lambda *_: frozenset({"r2"}))
+    facts = PlacementContext(frozenset(), {}, lambda *_: frozenset({"r2"}), decided=lambda _: frozenset({"r1"}))
     key = Key("blue", resources.NAMESPACES, "", "shop")
     assert RULES[resources.NAMESPACES].needs(a_namespace('{"r1":1}'), key, facts) == {"r1": Grade.CHOSEN}
 
