@@ -170,6 +170,13 @@ def _add_policies(group: Any) -> None:
         help="kubelet port of virtual nodes, for logs and exec (default %(default)s)",
     )
     group.add_argument(
+        "--vn-agent-address",
+        default="",
+        metavar="[ID=]IP[:PORT],…",
+        help="address of the vn-agent that serves all virtual nodes; in a pool, for each super cluster after its id"
+        " (default: each node has its own)",
+    )
+    group.add_argument(
         "--schedulers",
         default="",
         metavar="NAMES",
@@ -191,6 +198,7 @@ def read(arguments: argparse.Namespace) -> SyncerSettings:
         labels=frozenset(_names(arguments.extra_node_labels)),
         taints=frozenset(_names(arguments.opaque_taint_keys)),
         port=arguments.vn_agent_port,
+        agents=virtualcluster_settings.agents(arguments.vn_agent_address, arguments.vn_agent_port),
     )
     kinds = virtualcluster_settings.extra(_names(arguments.extra_syncing_resources))  # noqa: S610 - not Django's
     tenants = TenantSettings(

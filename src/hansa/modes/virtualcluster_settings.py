@@ -1,12 +1,14 @@
 """Settings of the virtualcluster mode for all tenants, checked on input. `TenantSettings` has those of one tenant."""
 
+import ipaddress
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
+from urllib.parse import urlsplit
 
 from hansa.model import limits
 from hansa.model.limits import Limits
-from hansa.model.translation.tenant.nodes import VirtualNodeSettings
+from hansa.model.translation.tenant.nodes import AgentAddress, VirtualNodeSettings
 from hansa.model.translation.tenant.tenant_settings import Allowance
 from hansa.model.translation.tenant.tenant_settings import TenantSettings as TenantSettings  # noqa: PLC0414 - re-exported for routes
 from hansa.runtime import errors
@@ -88,6 +90,23 @@ def dns_options(text: str) -> tuple[tuple[str, str], ...]:
     """Parse --dns-options: name=value or name, separated by commas."""
     pairs = (option.strip().partition("=") for option in text.split(",") if option.strip())
     return tuple((name, value) for name, _, value in pairs)
+
+
+def agents(text: str, port: int) -> dict[str, AgentAddress]:
+    """Parse --vn-agent-address: ID=IP:PORT for super clusters of a pool, otherwise IP:PORT, separated by commas."""
+    found = {}
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        id_, equals, address = part.rpartition("=")
+        try:
+            split = urlsplit(f"//{address}")
+            found[id_] = AgentAddress(str(ipaddress.ip_address(split.hostname or "")), split.port or port)
+        except ValueError:
+            raise InvalidSettings(
+                f'--vn-agent-address "{part}" is invalid: use IP:PORT, or ID=IP:PORT with the id of a super cluster'
+            ) from None
+        if equals and not id_:
+            raise InvalidSettings(f'--vn-agent-address "{part}" has no id of a super cluster before "="')
+    return found
 
 
 def _checked_names(names: Iterable[str], what: str, supported: type[StrEnum], *, shown: Iterable[StrEnum]) -> set[str]:

@@ -7,6 +7,7 @@ import pytest
 
 from hansa.cli import vc_syncer
 from hansa.kube.credentials.source import CredentialSource
+from hansa.model.translation.tenant.nodes import AgentAddress
 from hansa.model.translation.tenant.tenant_settings import Allowance
 from hansa.modes.virtualcluster_settings import Extra, InvalidSettings, PoolSettings
 
@@ -92,3 +93,16 @@ def test_one_process_serves_a_whole_pool_or_one_of_its_super_clusters():
     assert (settings.lost_after, settings.fence_grace) == (9, 7)
     with pytest.raises(InvalidSettings, match="but not both"):
         read("--pool", "--super-master-kubeconfig", "s")
+
+
+def test_one_vn_agent_may_serve_all_nodes_of_a_super_cluster():
+    assert read().mode.nodes.agents == {}
+    assert read("--vn-agent-address", "10.0.0.5").mode.nodes.agents == {"": AgentAddress("10.0.0.5", 10550)}
+    found = read("--vn-agent-address", "r1=10.0.0.5:1, r2=[fd00::5]:2").mode.nodes.agents
+    assert found == {"r1": AgentAddress("10.0.0.5", 1), "r2": AgentAddress("fd00::5", 2)}
+
+
+@pytest.mark.parametrize("text", ["vn-agent", "10.0.0.5:port", "10.0.0.5:99999", "=10.0.0.5", "r1=", ":10550"])
+def test_an_address_of_a_vn_agent_that_api_servers_cannot_use_is_refused(text):
+    with pytest.raises(InvalidSettings, match="--vn-agent-address"):
+        read("--vn-agent-address", text)

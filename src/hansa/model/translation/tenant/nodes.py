@@ -4,7 +4,7 @@ Links lead from the super cluster (upper) to the tenant (lower). The mode decide
 """
 
 import datetime
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -31,12 +31,22 @@ _STATUS_FIELDS: Final = ("capacity", "allocatable", "addresses", "nodeInfo", "da
 
 
 @dataclass(frozen=True, slots=True)
+class AgentAddress:
+    """The vn-agent that serves all virtual nodes of a super cluster."""
+
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
 class VirtualNodeSettings:
     """Which labels, taints and addresses of super nodes tenants see, and the port of the vn-agent."""
 
     labels: frozenset[str] = frozenset()  # keys, in addition to the standard labels
     taints: frozenset[str] = frozenset()  # keys
     port: int = 10550  # of the vn-agent, which serves logs and exec
+    # By super cluster, "" for all others. Without one, each node has a vn-agent of its own.
+    agents: Mapping[str, AgentAddress] = field(default_factory=dict)
     cluster_id: str = ""
     addresses: tuple[str, ...] = field(default=("InternalIP", "ExternalIP", "InternalDNS", "ExternalDNS"))
 
@@ -68,7 +78,7 @@ def virtual_node(settings: VirtualNodeSettings) -> Step:
         labels |= {keys.TENANT_NODE: "true"} | ({keys.SUPER_CLUSTER_ID: id_} if id_ else {})
         taints = [one for one in obj.spec.get("taints") or () if one["key"] in settings.taints]
         return obj.with_metadata(labels=labels, annotations={}).with_fields(
-            spec={"unschedulable": True, "taints": [UNSCHEDULABLE, *taints]}, status=_status(obj.status, settings)
+            spec={"unschedulable": True, "taints": [UNSCHEDULABLE, *taints]}, status=_status(obj.status, settings, id_)
         )
 
     return step
@@ -135,12 +145,17 @@ def _is_of_daemon_set(pod: Object) -> bool:
     return '"kind":"DaemonSet"' in pod.annotations.get(keys.TENANT_OWNERS, "")
 
 
-def _status(status: Spec, settings: VirtualNodeSettings) -> Spec:
+def _status(status: Spec, settings: VirtualNodeSettings, super_cluster: str) -> Spec:
     addresses = [one for one in status.get("addresses") or () if one["type"] in settings.addresses]
+    agent, port = settings.agents.get(super_cluster) or settings.agents.get(""), settings.port
+    if agent is not None:
+        port, own = agent.port, {"type": "InternalIP", "address": agent.host}
+        # API servers take the first address of the type that they prefer, InternalIP.
+        addresses = [own, *(one for one in addresses if one != own)]
     shown = _only(("capacity", "allocatable", "nodeInfo", "conditions"), status)
     # The API server drops an empty list, so a patch with one would be sent again and again.
     shown |= {"addresses": addresses} if addresses else {}
-    return shown | {"daemonEndpoints": {"kubeletEndpoint": {"Port": settings.port}}}
+    return shown | {"daemonEndpoints": {"kubeletEndpoint": {"Port": port}}}
 
 
 def _only(names: Iterable[str], fields: Spec) -> Spec:

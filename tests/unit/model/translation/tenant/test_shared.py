@@ -15,7 +15,7 @@ from hansa.model import keys, stamp
 from hansa.model.pair import Key
 from hansa.model.placement import PlacementContext
 from hansa.model.translation.tenant import classes, nodes, tenant_settings
-from hansa.model.translation.tenant.nodes import VirtualNodeSettings
+from hansa.model.translation.tenant.nodes import AgentAddress, VirtualNodeSettings
 from hansa.modes import virtualcluster, virtualcluster_settings
 from surroundings import Surroundings
 from tenants import KEY, LINK, an_object
@@ -78,6 +78,15 @@ def test_a_node_shows_labels_and_taints_by_setting_and_no_pod_is_scheduled_to_it
     there = node.with_fields(spec=node.spec | {"taints": node.spec["taints"] + mine})
     [part] = mode.rules[resources.NODES].down_patches(there, wanted)
     assert [one["key"] for one in part.patch["spec"]["taints"]] == ["node.kubernetes.io/unschedulable", "mine"]
+
+
+def test_a_vn_agent_for_all_nodes_is_the_first_internal_address() -> None:
+    look = VirtualNodeSettings(agents={"r1": AgentAddress("10.9.9.9", 7)}, cluster_id="r1")
+    mode = virtualcluster.shared(virtualcluster_settings.VirtualClusterSettings(nodes=look))
+    status = mode.desired(NODE.source, Key("super", resources.NODES, "", "worker-3"), UP).status
+    own = [one for one in NODE.source.status["addresses"] if one["type"] in look.addresses]
+    assert status["addresses"] == [{"type": "InternalIP", "address": "10.9.9.9"}, *own]
+    assert status["daemonEndpoints"] == {"kubeletEndpoint": {"Port": 7}}
 
 
 def condition(kind: str, status: str, heartbeat: str = "2026-05-01T10:00:00Z") -> dict[str, str]:
