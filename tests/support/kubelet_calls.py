@@ -2,11 +2,19 @@
 
 import asyncio
 import ssl
+from collections.abc import Mapping
 from pathlib import Path
 
 
 async def call(
-    port: int, path: str, *, token: str = "", certificate: Path | None = None, method: str = "GET", address: str = ""
+    port: int,
+    path: str,
+    *,
+    token: str = "",
+    certificate: Path | None = None,
+    method: str = "GET",
+    address: str = "",
+    headers: Mapping[str, str] | None = None,
 ) -> tuple[int, str]:
     """The status and body of an answer. The file has a client certificate and its key; 0 is a refused connection."""
     tls = ssl.create_default_context()
@@ -16,7 +24,8 @@ async def call(
     try:
         async with asyncio.timeout(20):
             reader, writer = await asyncio.open_connection(address or "127.0.0.1", port, ssl=tls)
-            head = [f"{method} {path} HTTP/1.1", "Host: node", *([f"Authorization: Bearer {token}"] if token else [])]
+            sent = {"Host": "node"} | ({"Authorization": f"Bearer {token}"} if token else {}) | dict(headers or {})
+            head = [f"{method} {path} HTTP/1.1", *(f"{name}: {value}" for name, value in sent.items())]
             writer.write("\r\n".join([*head, "", ""]).encode())
             answer = await reader.read()
             writer.close()

@@ -17,6 +17,7 @@ from programs import Hansa, Refused
 from tenant_league import WITHIN, Side, Tenant, pod, service_cidr
 
 PLACEMENTS = "scheduler.tenancy.x-k8s.io/placements"
+VN_AGENTS = {"r1": ("192.0.2.1", 7001), "r2": ("192.0.2.2", 7002)}
 SUPER_CLUSTER = "scheduler.tenancy.x-k8s.io/superCluster"
 
 
@@ -66,6 +67,7 @@ class PoolLab:
         self.syncers[name] = await programs.start(
             "vc-syncer",
             *("--meta-cluster-kubeconfig", config, "--node-retention", "5"),
+            *("--vn-agent-address", ",".join(f"{id_}={host}:{port}" for id_, (host, port) in VN_AGENTS.items())),
             *(flags or ("--pool", "--lost-after", "6")),
             log=self.log(name),
         )

@@ -95,6 +95,11 @@ MULTI_SCHEDULER: Final = (
     ),
     *(UnusedFlag(f"--kube-api-{name}", _LIMITS) for name in ("qps", "burst")),
 )
+VN_AGENT: Final = (
+    UnusedFlag("--client-ca-file", "VirtualClusters have the CAs of tenants"),
+    UnusedFlag("--cert-dir", "use --tls-cert-file, or the certificate of the super cluster's signer"),
+    UnusedFlag("--enable-metrics", _METRICS, is_boolean=True),
+)
 WEBHOOK: Final = (
     UnusedFlag("--master", _SERVER),
     UnusedFlag("--incluster", "without --kubeconfig the service account of the pod is used", is_boolean=True),

@@ -43,6 +43,11 @@ class Exchange:
         """The caller's certificate, which the TLS handshake verified; empty if it has none."""
         return self.writer.get_extra_info("peercert") or {}
 
+    @property
+    def certificate_der(self) -> bytes:
+        """The same certificate in its binary form; empty if the caller has none."""
+        return self.writer.get_extra_info("ssl_object").getpeercert(binary_form=True) or b""
+
     def header(self, name: str) -> str:
         """The first value of a header; empty if there is none."""
         return next((value for one, value in self.headers if one == name), "")

@@ -24,6 +24,10 @@ class LowerPod:
     client: Client
     name: NamespacedName
 
+    def target(self, call: Call) -> str:
+        """The path and query of a call there."""
+        return call.target(self.name.namespace, self.name.name)
+
 
 @dataclass(frozen=True, slots=True)
 class PodsBelow:

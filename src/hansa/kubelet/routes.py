@@ -56,6 +56,16 @@ class Call:
         query = [*self.query, *([("container", self.container)] if self.container else [])]
         return f"{path}?{urlencode(query)}" if query else path
 
+    def kubelet_target(self, namespace: str, pod: str) -> str:
+        """The path and query of the same request at a kubelet."""
+        rule, names = _RULES[self.action], (namespace, pod, self.container)
+        path = "/".join(("", _FIRST[self.action], *(quote(name, safe="") for name in names if name)))
+        given = {name: parameter for parameter, name in rule.parameters.items()}
+        query = [
+            (given[name], _BOOLEANS.get(value, value) if name in _SWITCHES else value) for name, value in self.query
+        ]
+        return f"{path}?{urlencode(query)}" if query else path
+
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
@@ -72,12 +82,15 @@ _LOG_OPTIONS = (
     *("stream", "tailLines", "timestamps"),
 )
 _STREAMS = {"input": "stdin", "output": "stdout", "error": "stderr", "tty": "tty"}
+_SWITCHES = frozenset(_STREAMS.values())
+_BOOLEANS = {"true": "1", "false": "0"}  # as API servers say it, and as kubelets do
 _BY_PATH = {
     "containerLogs": _Rule(Action.LOGS, "log", _GET, True, {name: name for name in _LOG_OPTIONS}),
     "exec": _Rule(Action.EXEC, "exec", _UPGRADE, True, {"command": "command", **_STREAMS}),
     "attach": _Rule(Action.ATTACH, "attach", _UPGRADE, True, _STREAMS),
     "portForward": _Rule(Action.PORT_FORWARD, "portforward", _UPGRADE, False, {"port": "ports"}),
 }
+_FIRST = {rule.action: first for first, rule in _BY_PATH.items()}
 _RULES = {rule.action: rule for rule in _BY_PATH.values()}
 
 
@@ -125,6 +138,6 @@ def _translated(given: Query, rule: _Rule) -> Iterator[tuple[str, str]]:
     for name, value in given:
         if name not in rule.parameters or (not value and name != "command"):
             continue
-        if rule.parameters[name] in _STREAMS.values():
+        if rule.parameters[name] in _SWITCHES:
             value = "true" if value in ("1", "true") else "false"  # noqa: PLW2901 - kubelets say 1, API servers true
         yield rule.parameters[name], value

@@ -24,6 +24,7 @@ ANSWER_SECONDS = 10.0  # to send a refusal
 ACCEPT_RETRY = 0.1  # seconds until the next attempt to accept, when there are too many open files
 
 Handle = Callable[[Exchange], Awaitable[None]]
+Admit = Callable[[Exchange], contextlib.AbstractContextManager[None]]
 
 
 class Tls(Protocol):
@@ -36,7 +37,8 @@ class Tls(Protocol):
 class Server:
     """Serves a listening socket. The handler answers each request, or raises a Refusal.
 
-    `name` is in log lines; `distrusted` is called for each connection whose TLS handshake fails.
+    `name` is in log lines; `distrusted` is called for each connection whose TLS handshake fails, `admit` for each other
+    one, before a byte of its request is read. An OSError of `admit` closes the connection.
     """
 
     def __init__(
@@ -47,8 +49,9 @@ class Server:
         handle: Handle,
         *,
         distrusted: Callable[[], None] = lambda: None,
+        admit: Admit = lambda _: contextlib.nullcontext(),
     ) -> None:
-        self.name = name
+        self.name, self._admit = name, admit
         self._listening, self._tls, self._handle, self._distrusted = listening, tls, handle, distrusted
         self._context: ssl.SSLContext
         self._connections: set[asyncio.Task[None]] = set()
@@ -98,15 +101,20 @@ class Server:
 
     async def _exchange(self, exchange: Exchange) -> None:
         try:
+            with self._admit(exchange):
+                await self._answer(exchange)
+        except (OSError, EOFError, TimeoutError, HansaError) as error:
+            log.debug("connection ended", extra={"server": self.name, "error": str(error) or type(error).__name__})
+        except Exception:
+            log.exception("connection failed unexpectedly", extra={"server": self.name})
+
+    async def _answer(self, exchange: Exchange) -> None:
+        try:
             async with asyncio.timeout(HEAD_SECONDS):
                 await exchange.receive()
             await self._handle(exchange)
         except Refusal as error:
             await self._refuse(exchange, error)
-        except (OSError, EOFError, TimeoutError, HansaError) as error:
-            log.debug("connection ended", extra={"server": self.name, "error": str(error) or type(error).__name__})
-        except Exception:
-            log.exception("connection failed unexpectedly", extra={"server": self.name})
 
     async def _refuse(self, exchange: Exchange, error: Refusal) -> None:
         """Answer with the refusal, unless an answer has begun."""

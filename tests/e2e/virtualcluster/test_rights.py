@@ -1,18 +1,21 @@
 """The manifests in deploy/virtualcluster grant what the programs need, and nothing that they don't."""
 
 import contextlib
+import datetime
 import json
 from dataclasses import dataclass
 
 import pytest
 
+import kubelet_calls
 import programs
 from accounts import Account
 from eventually import eventually
-from hansa.kube import resources
+from hansa.kube import certificates, resources
 from hansa.kube.objects import NamespacedName
-from hansa.model import keys
-from hansa.tenancy import api
+from hansa.model import keys, tenant_names
+from hansa.programs import ports
+from hansa.tenancy import api, installing
 from hansa.tenancy.api import VIRTUAL_CLUSTERS
 from league import container, fresh_name
 from tenant_league import Side, Tenants
@@ -283,3 +286,64 @@ class Everything:
         fields = f"reason=NameTaken,involvedObject.name={name}"
         found = (await self.base.client.list(resources.EVENTS, namespace="default", fields=fields)).items
         return found and found[0].get("count", 1) > 1
+
+
+async def test_vn_agent_needs_exactly_the_rights_of_its_manifest(harbour, tmp_path):
+    """The node is one of kwok, which has no kubelet: that the API server asks it is all that is needed here."""
+    agent, port = account(harbour, "vn-agent", tmp_path, "vn-agent"), ports.choose(1, taken=(), seed=str(tmp_path))[0]
+    await installing.install(harbour.client)
+    name = fresh_name("agent")
+    made = await harbour.make(VIRTUAL_CLUSTERS, name, "default", spec={"clusterVersionName": "none"})
+    tenant, certificate = await recorded(harbour, name, made["metadata"]["uid"], tmp_path)
+    below = tenant_names.super_namespace(tenant, "shop")
+    await harbour.make(resources.NAMESPACES, below)
+    await harbour.make(resources.PODS, "p", below, metadata=a_stamp(tenant, name), spec={"containers": [container()]})
+    await harbour.phase("p", below)
+    where = ("--super-master-kubeconfig", str(agent.kubeconfig), "--address", "127.0.0.1", "--port", str(port))
+    async with settled(agent):
+        async with programs.hansa("vn-agent", *where, log=tmp_path / "vn-agent.log"):
+
+            async def answers(path, method="GET", **headers):
+                status, _ = await kubelet_calls.call(
+                    port, path, certificate=certificate, method=method, headers=headers
+                )
+                return status
+
+            async def serves():
+                assert await answers("/healthz") == 200
+                return True
+
+            await eventually(serves, within=60)
+            assert await answers("/pods") == 200
+            upgrade = {"Connection": "Upgrade", "Upgrade": "SPDY/3.1", "X-Stream-Protocol-Version": "v4.channel.k8s.io"}
+            assert await answers("/containerLogs/shop/p/main") >= 500
+            for path in (
+                "/exec/shop/p/main?command=ls&output=1",
+                "/attach/shop/p/main?output=1",
+                "/portForward/shop/p",
+            ):
+                for method in ("GET", "POST"):
+                    assert await answers(path, method, **upgrade) >= 400, path
+        await eventually(agent.ended)
+        assert (agent.refused(), agent.unused()) == (set(), set())
+    await harbour.kubectl("delete", "vc", name)
+    await harbour.kubectl("delete", "namespace", below, "--wait=false")
+
+
+async def recorded(base, name, uid, folder):
+    """The key of a tenant whose API server has a certificate, and the certificate with its key as a file."""
+    now = datetime.datetime.now(datetime.UTC)
+    authority, key = certificates.authority("kubernetes", now), api.root_namespace(NamespacedName("default", name), uid)
+    pair = certificates.issue(authority, certificates.Subject(key), now)
+    client = {"hashes": [certificates.fingerprint(pair.certificate)], "ca": authority.certificate.decode()}
+    status = {"status": {"phase": "Running", "clusterNamespace": key, "kubeletClient": client}}
+    await base.client.patch(VIRTUAL_CLUSTERS, name, status, namespace="default", subresource="status")
+    (folder / "pair.pem").write_bytes(pair.certificate + pair.key)
+    return key, folder / "pair.pem"
+
+
+def a_stamp(tenant, name):
+    """The metadata of the copy of pod shop/p of a tenant."""
+    stamp = {keys.UPPER_UID: "u", keys.UPPER_NAME: "shop/p", keys.TENANT_CLUSTER: tenant}
+    vc = {keys.VC_NAME: name, keys.VC_NAMESPACE: "default"}
+    return {"labels": {keys.UPPER: "upper"} | vc, "annotations": stamp | vc}

@@ -9,6 +9,7 @@ import pytest
 import programs
 from eventually import eventually
 from hansa.cli.demo import burst
+from hansa.local.machines import requirements
 from hansa.programs import process
 from leftovers import owned_folder
 
@@ -94,8 +95,12 @@ async def shown_to_its_end(demo, name):
 @pytest.mark.parametrize(
     ("name", "last"), [("nodes", "$ kubectl --context bergen wait --for=delete pods"), ("tenants", "hello-")]
 )
-async def test_the_others_are_shown_to_their_end_and_leave_nothing(demo, name, last):
-    assert last in (await shown_to_its_end(demo, name)).splitlines()[-1]
+async def test_the_others_are_shown_to_their_end_and_leave_nothing(demo, name, last, tmp_path):
+    shown = await shown_to_its_end(demo, name)
+    assert last in shown.splitlines()[-1]
+    if name == "tenants":
+        ran = "'echo $text again'\nmoin again\n" in shown
+        assert ran == (requirements.lacking(tmp_path) == []), "logs and exec are shown where containers run"
 
 
 async def test_a_burst_moves_to_the_other_cluster_with_its_service(demo):

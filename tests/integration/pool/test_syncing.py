@@ -4,7 +4,7 @@ import pytest
 
 from hansa.kube import resources
 from league import fresh_name
-from pool_lab import PLACEMENTS, SUPER_CLUSTER
+from pool_lab import PLACEMENTS, SUPER_CLUSTER, VN_AGENTS
 from tenant_league import pod
 
 pytestmark = pytest.mark.timeout(400)  # the first one begins with three clusters, maybe on a busy machine
@@ -41,6 +41,9 @@ async def test_nodes_of_one_name_in_two_super_clusters_are_two_nodes_of_the_tena
         assert above["spec"]["nodeName"] == f"{cluster}.{twin}"
         node = await pool.meta.there(resources.NODES, f"{cluster}.{twin}")
         assert node["metadata"]["labels"]["tenancy.x-k8s.io/superclusterid"] == cluster
+        host, port = VN_AGENTS[cluster]
+        assert node["status"]["addresses"][0] == {"type": "InternalIP", "address": host}
+        assert node["status"]["daemonEndpoints"]["kubeletEndpoint"]["Port"] == port
         await pool.meta.there(resources.LEASES, f"{cluster}.{twin}", "kube-node-lease")
     await pool.pod(namespace, "pinned", "r2", nodeName=f"r2.{twin}")
     await pool.supers["r2"].phase("pinned", pool.tenant.below(namespace))

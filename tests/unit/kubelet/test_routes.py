@@ -39,6 +39,23 @@ def test_a_request_is_the_same_request_for_the_lower_pod(method, target, lower):
     assert call.target("tenant-shop", "web-1") == f"/api/v1/namespaces/tenant-shop/pods/web-1/{lower}"
 
 
+@pytest.mark.parametrize(
+    ("method", "target", "lower"),
+    [
+        ("GET", "/containerLogs/shop/web/app?follow=true&tailLines=5", "containerLogs/a/b/app?follow=true&tailLines=5"),
+        (
+            "POST",
+            f"/exec/shop/web/{UID}/app?command=sh&command=-c&command=echo+%26&input=1&output=true&tty=0",
+            "exec/a/b/app?command=sh&command=-c&command=echo+%26&input=1&output=1&tty=0",
+        ),
+        ("POST", "/attach/shop/web/app?input=1", "attach/a/b/app?input=1"),
+        ("GET", "/portForward/shop/web?port=80&port=443", "portForward/a/b?port=80&port=443"),
+    ],
+)
+def test_a_request_is_the_same_request_at_another_kubelet(method, target, lower):
+    assert routes.parse(method, target).kubelet_target("a", "b") == f"/{lower}"
+
+
 def test_a_uid_is_read_where_the_path_has_one():
     assert routes.parse("POST", f"/exec/shop/web/{UID}/app").uid == UID
     assert routes.parse("POST", f"/portForward/shop/web/{UID}").uid == UID

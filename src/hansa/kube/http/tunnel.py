@@ -1,7 +1,7 @@
 """Upgraded connections (exec, attach, port-forward) as byte tunnels; SPDY and WebSocket are not interpreted."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
 from hansa.kube.http.connection import Connection
 
@@ -28,15 +28,29 @@ class Tunnel:
         self._connection.close()
 
 
-async def splice(tunnel: Tunnel, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Copy between a tunnel and another connection until one of them ends; then both are closed."""
+Pace = Callable[[int], Awaitable[None]]
+
+
+async def unpaced(_size: int) -> None:
+    """Copy without a limit."""
+
+
+async def splice(
+    tunnel: Tunnel, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, pace: Pace = unpaced
+) -> None:
+    """Copy between a tunnel and another connection until one of them ends; then both are closed.
+
+    `pace` is awaited with the number of bytes before they are written.
+    """
 
     async def up() -> None:
         while data := await reader.read(CHUNK):
+            await pace(len(data))
             await tunnel.write(data)
 
     async def down() -> None:
         while data := await tunnel.read():
+            await pace(len(data))
             writer.write(data)
             await writer.drain()
 

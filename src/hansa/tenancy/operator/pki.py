@@ -64,7 +64,7 @@ class Identity:
             f"kubernetes.default.svc.{self.domain}",
         )
         names = tuple(dict.fromkeys(("localhost", "127.0.0.1", *service, self.cluster, *self.names)))
-        # The API server is a client of etcd and vn-agents with this certificate; vn-agents find the tenant by its CN.
+        # The API server is a client of vn-agents with its own certificate, whose hash they know (`kubelet_client`).
         etcd = Subject("kube-etcd", (), ("localhost", "127.0.0.1", "etcd", *self.etcd_names), is_both=True)
         return {
             APISERVER: Subject(self.root, (), names, is_both=True),
