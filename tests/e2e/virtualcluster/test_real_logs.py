@@ -18,6 +18,7 @@ import vn_agent_lab
 from eventually import eventually
 from hansa.kube import certificates
 from hansa.kube.certificates import Subject
+from hansa.programs import ports
 from hansa.tenancy import installing
 from hansa.tenancy.api import VIRTUAL_CLUSTERS
 from hansa.tenancy.operator import cluster_versions
@@ -40,6 +41,10 @@ async def agent(lab, request):
     """The lab with a vn-agent in this mode."""
     await lab.start(*(lab.kubelet_mode() if request.param == "kubelet" else ()))
     return lab
+
+
+def fetched(url):
+    return urllib.request.urlopen(url, timeout=60).read().decode()
 
 
 @pytest.fixture
@@ -126,11 +131,8 @@ async def test_a_forwarded_port_serves_many_connections(agent):
             said = await forward.stdout.readline()
         local = said.decode().split(" -> ")[0].rpartition(":")[2]
 
-        def fetched():
-            return urllib.request.urlopen(f"http://127.0.0.1:{local}/hostname", timeout=60).read()
-
-        answers = await asyncio.gather(*(asyncio.to_thread(fetched) for _ in range(20)))
-        assert set(answers) == {b"web"}
+        url = f"http://127.0.0.1:{local}/hostname"
+        assert set(await asyncio.gather(*(asyncio.to_thread(fetched, url) for _ in range(20)))) == {"web"}
     finally:
         forward.terminate()
         await forward.communicate()
@@ -238,6 +240,27 @@ async def test_both_certificates_of_a_renewal_hold(agent):
 
     await eventually(has_logs, within=60)
     after.replace(blue.certificate)
+
+
+async def test_a_tenant_with_too_many_connections_leaves_others_theirs_and_is_counted(lab):
+    blue, green = lab.tenants["blue"], lab.tenants["green"]
+    [metrics] = ports.choose(1, taken=(lab.port, lab.kubelet_port), seed=str(lab.folder))
+    await lab.start("--tenant-connections", "1", "--metrics-addr", f"127.0.0.1:{metrics}")
+    path = "/containerLogs/shop/box/main"
+    follow = await blue.kubectl.start("-n", "shop", "logs", "-f", "box", "--tail=1")
+    try:
+        async with asyncio.timeout(60):
+            assert await follow.stdout.readline()
+        status, sentence = await lab.call(path, certificate=blue.certificate)
+        assert (status, "too many connections" in sentence) == (429, True)
+        assert (await lab.call(path, certificate=green.certificate))[0] == 200
+        text = await asyncio.to_thread(fetched, f"http://127.0.0.1:{metrics}/metrics")
+    finally:
+        follow.terminate()
+        await follow.communicate()
+    labels = f'cluster="{blue.vc.root}"'
+    assert f"hansa_vn_agent_connections{{{labels}}} 1.0" in text
+    assert f'hansa_vn_agent_calls_total{{action="logs",answer="throttled",{labels}}} 1.0' in text
 
 
 async def test_a_tenant_that_is_deleted_is_refused_at_once(lab):

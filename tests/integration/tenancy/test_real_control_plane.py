@@ -85,7 +85,8 @@ async def tenant(
     vc = KubectlVc(kubectl, super_cluster.kubeconfig, folder=folder)
     async with super_cluster.client("hansa-test") as client:
         await installing.install(client, cluster_versions.samples())
-        async with operator(client, StatefulSets(client)) as manager:
+        vn_agent_ca = (super_cluster.folder / "pki" / "ca.crt").read_bytes()
+        async with operator(client, StatefulSets(client, vn_agent_ca=vn_agent_ca)) as manager:
             output = await vc("create", "-f", "-", "-o", str(kubeconfig), "--timeout", f"{WITHIN:g}s", stdin=manifest)
             yield Tenant(client, manager, kubectl, kubeconfig, HostNetwork(fleet.state.root).host("pods", 0), output)
 
