@@ -23,6 +23,8 @@ from hansa.model.pair import Key, Link
 from hansa.model.translation.common import ingress
 from hansa.model.translation.common.link_settings import LinkSettings
 from hansa.model.translation.federation.target_link import TargetLink
+from hansa.model.translation.tenant import tenant_lists
+from hansa.model.translation.tenant.tenant_lists import TenantLists
 from hansa.modes import admiralty, tensile, tensile_settings, virtualcluster, virtualcluster_settings
 from hansa.modes.admiralty_settings import AdmiraltySettings
 from hansa.modes.virtualcluster_settings import TenantSettings
@@ -62,6 +64,12 @@ TENANT = Link(
         meta="1f5d0c5e-6b55-4c1a-9a43-7b0f3f9f6c02",
         opaque_prefixes=("secret.example.com",),
         transparent_prefixes=("told.example.com",),
+        lists=tenant_lists.default()
+        | TenantLists(
+            endpoint_addresses=frozenset({"198.51.100.0/29"}),
+            external_names=frozenset({"*.example.com"}),
+        ),
+        api_addresses=frozenset({"192.0.2.9"}),
         service_ranges=(ipaddress.ip_network("10.0.0.0/8"),),
     ),
 )

@@ -77,8 +77,8 @@ async def run(settings: SyncerSettings) -> None:
 
         supers = SuperClusters(
             registry,
-            lambda tenancy, lower, ranges: virtualcluster_route.route(
-                tenancy, lower, ranges=ranges, common=settings.tenants, is_pooled=settings.mode.pool is not None
+            lambda tenancy, lower, served: virtualcluster_route.route(
+                tenancy, lower, served, common=settings.tenants, is_pooled=settings.mode.pool is not None
             ),
             lost_after=settings.lost_after if settings.super_cluster is None else NEVER,
             fence_grace=settings.fence_grace,

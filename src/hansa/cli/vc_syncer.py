@@ -208,6 +208,7 @@ def read(arguments: argparse.Namespace) -> SyncerSettings:
         dns_options=virtualcluster_settings.dns_options(arguments.dns_options),
         schedulers=frozenset(_names(arguments.schedulers)),
         lists=tenant_flags.lists(arguments),
+        are_networks_joined=arguments.networks_joined,
         opaque_labels=tenant_flags.opaque_labels(arguments),
         limits=virtualcluster_settings.limits_of_tenants(_names(arguments.limits)),
         sync_unused=arguments.sync_unused,

@@ -170,6 +170,7 @@ def _absent(case: _Case, upper: Object, cluster: str, grade: Grade) -> Iterator[
     elif case.lacks_finalizer:
         yield Wait("its finalizer is added first")
     else:
+        yield from _omission(case, upper, cluster)
         yield from _create(case, upper, cluster)
 
 
@@ -232,6 +233,7 @@ def _update(case: _Case, upper: Object, lower: Object, cluster: str) -> Iterator
     if refusal := case.rule.refusal(upper, link):
         yield Refuse(cluster, refusal)
         return
+    yield from _omission(case, upper, cluster)
     desired = case.mode.desired(upper, case.pair.key, link)
     patches = [
         Patch(cluster, lower, part.patch, Reason.CHANGED, part.subresource)
@@ -239,6 +241,12 @@ def _update(case: _Case, upper: Object, lower: Object, cluster: str) -> Iterator
     ]
     over = _over_limit(case, cluster, desired, lower) if patches else None
     yield from patches if over is None else (over,)
+
+
+def _omission(case: _Case, upper: Object, cluster: str) -> Iterator[Action]:
+    """Report what the copy lacks."""
+    if omission := case.rule.omission(upper, case.pair.links[cluster]):
+        yield Refuse(cluster, omission)
 
 
 def _owes_result(case: _Case, upper: Object, lower: Object, cluster: str) -> bool:

@@ -105,6 +105,8 @@ class Rule:
     # Refusals.
     # Why an upper object is not synced, as a message; empty if it may be. An existing copy stays as it is.
     check: Callable[[Object, Link], str] | None = None
+    # What of an upper object its copy does not have, as a message; empty if it has all. The rest is synced.
+    omitted: Callable[[Object, Link], str] | None = None
     # Patches of an upper object whose copy was refused, in addition to the Event.
     on_refused: Callable[[Object, str], Iterable[PatchPart]] | None = None
     # Patches of an upper object when nothing of it is left in a cluster where it was before (Grade.PAST).
@@ -131,6 +133,10 @@ class Rule:
         if self.needed_at is not None:
             return self.needed_at(upper, key, context)
         return self.placed(upper, key, context) if placed is None else placed
+
+    def omission(self, upper: Object, link: Link) -> str:
+        """What of an upper object is not synced, although the object is; empty if all of it is."""
+        return "" if self.omitted is None else self.omitted(upper, link)
 
     def refusal(self, upper: Object, link: Link) -> str:
         """Why an upper object is not synced; empty if it may be."""

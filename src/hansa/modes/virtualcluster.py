@@ -24,6 +24,7 @@ from hansa.model.translation.tenant import (
     pod,
     services,
     tenant_settings,
+    user_endpoints,
 )
 from hansa.model.translation.tenant import secrets as tenant_secrets
 from hansa.model.translation.tenant import storage as tenant_storage
@@ -102,15 +103,21 @@ def _services() -> Iterable[Rule]:
     )
     yield Rule(
         resources.ENDPOINTS,
-        down=(metadata.tenant_metadata, services.endpoints),
+        down=(metadata.tenant_metadata, user_endpoints.admitted_endpoints, services.endpoints),
         down_patches=services.endpoints_patches,
         placement=placement.with_users,
+        omitted=user_endpoints.omitted,
+        computed_from=user_endpoints.pods_of_namespace,
+        reads=user_endpoints.READS,
     )
     yield Rule(
         resources.ENDPOINT_SLICES,
-        down=(metadata.tenant_metadata, common_services.endpoint_slice),
+        down=(metadata.tenant_metadata, user_endpoints.admitted_slice, common_services.endpoint_slice),
         down_patches=common_services.endpoint_slice_patches,
         placement=services.user_slice_placement,
+        omitted=user_endpoints.omitted,
+        computed_from=user_endpoints.pods_of_namespace,
+        reads=user_endpoints.READS,
     )
 
 

@@ -7,15 +7,14 @@ from hansa.engine.registry import Route
 from hansa.model import limits
 from hansa.model.translation.tenant.tenant_settings import TenantSettings
 from hansa.tenancy import api
-from hansa.tenancy.api import ClusterVersionSpec, Network
+from hansa.tenancy.api import ClusterVersionSpec
 from hansa.tenancy.syncing import annotations
 from hansa.tenancy.syncing.members import Tenancy
+from hansa.tenancy.syncing.super_clusters import Served
 
 
-def route(
-    tenancy: Tenancy, lower: str, *, ranges: tuple[Network, ...], common: TenantSettings, is_pooled: bool
-) -> Route:
-    """The route to super cluster `lower`, which serves Services at `ranges`; `common` are settings of all tenants."""
+def route(tenancy: Tenancy, lower: str, served: Served, *, common: TenantSettings, is_pooled: bool) -> Route:
+    """The route to super cluster `lower`, with what it serves; `common` are settings of all tenants."""
     vc, owner, annotated = api.virtual_cluster(tenancy.vc), tenancy.owner, annotations.of(tenancy.vc)
     server, version = urlsplit(tenancy.server), tenancy.version
     given = ClusterVersionSpec() if version is None else version.spec  # what the VirtualCluster's own fields override
@@ -32,9 +31,10 @@ def route(
         transparent_prefixes=vc.spec.transparent_meta_prefixes,
         allowed=common.allowed | annotated.allowed,
         lists=common.lists | annotated.lists,
-        service_ranges=ranges,
+        service_ranges=served.ranges,
         api_host=server.hostname or "",
         api_port=str(server.port or 443),
+        api_addresses=served.api_addresses,
         super_cluster=lower if is_pooled else "",
         weight=annotated.weight,
         limits=limits.merged(common.limits, given.limits, vc.spec.limits)[0],

@@ -49,6 +49,7 @@ async def test_manager_and_syncer_need_exactly_the_rights_of_their_manifests(har
     managing = ("vc-manager", "--kubeconfig", str(manager.kubeconfig), "--provisioner", "statefulset", *ELECTED)
     syncing = ("vc-syncer", "--super-master-kubeconfig", str(syncer.kubeconfig), *ELECTED)
     more = ("--extra-syncing-resources", "ingress,networkpolicy", "--node-retention", "1")
+    more += ("--endpoint-addresses", "192.0.2.0/24")
     async with settled(manager, syncer):
         async with (
             programs.hansa(*managing, log=tmp_path / "manager.log"),

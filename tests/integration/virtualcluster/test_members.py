@@ -38,7 +38,7 @@ async def meta(clusters, tmp_path):
         stack.push_async_callback(cluster.close)
         supers = SuperClusters(
             registry,
-            lambda tenancy, lower, ranges: Route(tenancy.owner.key, lower, (tenancy, ranges)),
+            lambda tenancy, lower, served: Route(tenancy.owner.key, lower, (tenancy, served.ranges)),
             lost_after=NEVER,
             clock=program.clock,
         )

@@ -38,7 +38,8 @@ async def crew(real_cluster, fleet, kubectl, tmp_path_factory):
         tenants = Tenants(
             Side(real_cluster, Kubectl(kubectl, real_cluster.kubeconfig), lower), tmp_path_factory.mktemp("crew")
         )
-        tenant = await tenants.add("crew", Side(made, Kubectl(kubectl, made.kubeconfig), upper), allow=ALLOWED)
+        words = {"allow": ALLOWED, "endpoint-addresses": inside.address}
+        tenant = await tenants.add("crew", Side(made, Kubectl(kubectl, made.kubeconfig), upper), **words)
         await tenant.make(
             resources.ENDPOINT_SLICES,
             "kubernetes",

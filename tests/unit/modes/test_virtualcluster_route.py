@@ -8,9 +8,11 @@ from hansa.model.translation.tenant.tenant_settings import Allowance, TenantSett
 from hansa.modes import virtualcluster_route
 from hansa.tenancy.syncing.members import Tenancy
 from hansa.tenancy.syncing.owners import Owner
+from hansa.tenancy.syncing.super_clusters import Served
 
 OWNER = Owner("default-489f96-one", "default", "one", "u-1", "m-1")
 RANGES = (ipaddress.ip_network("10.32.0.0/20"),)
+ADDRESSES = frozenset({"192.0.2.1", "10.0.0.7"})
 EVERYBODY = TenantSettings("")
 
 
@@ -20,7 +22,7 @@ def route(*, common=EVERYBODY, ranges=RANGES, spec=None, is_pooled=False, **anno
     kind = {"apiVersion": "tenancy.x-k8s.io/v1alpha1", "kind": "VirtualCluster"}
     vc = Object.of(kind | {"metadata": metadata, "spec": {"clusterVersionName": "cv"} | (spec or {})})
     tenancy = Tenancy(vc, OWNER, "https://192.0.2.1:6443")
-    return virtualcluster_route.route(tenancy, "super", ranges=ranges, common=common, is_pooled=is_pooled)
+    return virtualcluster_route.route(tenancy, "super", Served(ranges, ADDRESSES), common=common, is_pooled=is_pooled)
 
 
 def test_a_route_knows_the_virtual_cluster_and_where_its_api_server_is():
@@ -37,7 +39,7 @@ def test_a_route_knows_the_virtual_cluster_and_where_its_api_server_is():
         ("a/",),
         ("b/",),
     )
-    assert (settings.api_host, settings.api_port) == ("192.0.2.1", "6443")
+    assert (settings.api_host, settings.api_port, settings.api_addresses) == ("192.0.2.1", "6443", ADDRESSES)
 
 
 def test_a_virtual_cluster_allows_more_than_all_may():

@@ -17,14 +17,24 @@ from hansa.kube import errors
 from hansa.kube.objects import Object
 from hansa.runtime import clock
 from hansa.tenancy.api import Network
-from hansa.tenancy.syncing import data_loss, members, service_ranges, serving
+from hansa.tenancy.syncing import api_addresses, data_loss, members, service_ranges, serving
 from hansa.tenancy.syncing.members import NotSynced, Tenancy
 
 log = logging.getLogger(__name__)
 NEVER = 0.0  # as `lost_after`: the only super cluster is never lost
 RETRY_SECONDS = 5.0  # until the routes are made again after a super cluster failed for one tenant
 NONE_REACHABLE = "no super cluster is reachable"
-MakeRoute = Callable[[Tenancy, str, tuple[Network, ...]], Route]
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What a tenant has in a super cluster: its service ranges, and the addresses of its API server."""
+
+    ranges: tuple[Network, ...]
+    api_addresses: frozenset[str]
+
+
+MakeRoute = Callable[[Tenancy, str, Served], Route]
 
 
 @dataclass(slots=True)
@@ -36,7 +46,7 @@ class _Super:
 
 
 class SuperClusters:
-    """The super clusters in a registry. `make` makes a tenant's route to one, with the service ranges that it serves.
+    """The super clusters in a registry. `make` makes a tenant's route to one, with what it serves there.
 
     `changed` is called when the routes of all tenants have to be reconciled. A super cluster is lost when it was
     unreachable for `lost_after` seconds; with an agent, which deletes its pods first, for `fence_grace` more. With a
@@ -109,7 +119,9 @@ class SuperClusters:
             try:
                 if current is None:
                     await self._check_data(one, tenancy)
-                return self._make(tenancy, one.cluster.name, await one.ranges.ensure(tenancy.owner, wanted))
+                ranges = await one.ranges.ensure(tenancy.owner, wanted)
+                addresses = await api_addresses.of(tenancy.server, tenancy.owner.key, one.cluster.client)
+                return self._make(tenancy, one.cluster.name, Served(ranges, addresses))
             except errors.Unreachable as error:
                 log.warning("super cluster failed, retrying", extra={"cluster": one.cluster.name, "error": str(error)})
                 asyncio.get_running_loop().call_later(RETRY_SECONDS, self.changed)

@@ -14,11 +14,13 @@ from hansa.model.pair import Key, Link
 from hansa.model.placement import Intents, PlacementContext, everywhere
 from hansa.model.references import Reference
 from hansa.model.translation.common import ingress, services
-from hansa.model.translation.tenant import metadata, service_allocations, tenant_settings
+from hansa.model.translation.tenant import address_lists, metadata, service_allocations, tenant_settings
 from hansa.model.translation.tenant.tenant_settings import Allowance
 
 Spec = dict[str, Any]
 _HEADLESS: Final = "None"
+# Fields of a Service that are named as the allowance that lifts their restriction.
+_ADDRESSES_OF_OTHERS: Final = (Allowance.EXTERNAL_IPS, Allowance.LOAD_BALANCER_IP, Allowance.LOAD_BALANCER_CLASS)
 SYNCED_FIELDS: Final[tuple[str, ...]] = (
     *("type", "ports", "selector", "sessionAffinity", "sessionAffinityConfig", "externalName", "externalIPs"),
     *("publishNotReadyAddresses", "externalTrafficPolicy", "internalTrafficPolicy", "trafficDistribution"),
@@ -50,11 +52,21 @@ def service(obj: Object, link: Link) -> Object:
 
 
 def check(obj: Object, link: Link) -> str:
-    """Why a Service is not synced; empty if it may be. With externalIPs it could take over traffic of others."""
-    tenant, ips = tenant_settings.of(link), obj.spec.get("externalIPs")
-    if not ips or Allowance.EXTERNAL_IPS in tenant.allowed:
-        return ""
-    return tenant_settings.refusal(f"spec.externalIPs: {', '.join(map(str, ips))}", Allowance.EXTERNAL_IPS, tenant)
+    """Why a Service is not synced; empty if it may be.
+
+    By externalIPs and loadBalancerIP it could take over traffic of others, by loadBalancerClass choose a controller.
+    With an ExternalName, ingress controllers of the super cluster could be led to its own Services.
+    """
+    spec, tenant = obj.spec, tenant_settings.of(link)
+    for allowance in _ADDRESSES_OF_OTHERS:
+        if (value := spec.get(allowance)) and allowance not in tenant.allowed:
+            shown = ", ".join(map(str, value)) if isinstance(value, list) else value
+            return tenant_settings.refusal(f"spec.{allowance}: {shown}", allowance, tenant)
+    if spec.get("type") == "ExternalName":
+        name = str(spec.get("externalName") or "")
+        if not address_lists.has_host(tenant.lists.external_names, name):
+            return tenant_settings.list_refusal(f"spec.externalName: {name}", keys.EXTERNAL_NAMES, tenant)
+    return ""
 
 
 reallocated: Final = service_allocations.reallocated

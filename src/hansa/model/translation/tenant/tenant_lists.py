@@ -9,8 +9,9 @@ from dataclasses import dataclass, fields
 from typing import Final
 
 from hansa.model import keys
-from hansa.model.translation.tenant import key_patterns
+from hansa.model.translation.tenant import address_lists, key_patterns
 
+_CIDR, _HOST = "CIDR", "NAME, *.DOMAIN or *"
 _SHOWN: Final = 60  # characters of an invalid entry in a message
 
 
@@ -19,6 +20,8 @@ class TenantLists:
     """The entries of each list."""
 
     synced_annotations: frozenset[str] = frozenset()
+    endpoint_addresses: frozenset[str] = frozenset()
+    external_names: frozenset[str] = frozenset()
 
     def __or__(self, other: "TenantLists") -> "TenantLists":
         return TenantLists(**{one.name: getattr(self, one.name) | getattr(other, one.name) for one in fields(self)})
@@ -62,6 +65,18 @@ KINDS: Final = (
             "Pod:kubectl.kubernetes.io/default-logs-container",
             "Service:service.kubernetes.io/topology-mode",
         ),
+    ),
+    ListKind(
+        keys.ENDPOINT_ADDRESSES,
+        _CIDR,
+        address_lists.is_network,
+        "addresses that Endpoints and EndpointSlices written by users may have, beside those of the tenant's pods",
+    ),
+    ListKind(
+        keys.EXTERNAL_NAMES,
+        _HOST,
+        address_lists.is_host_pattern,
+        "names that Services of type ExternalName may have",
     ),
 )
 

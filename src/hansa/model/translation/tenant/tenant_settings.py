@@ -28,6 +28,8 @@ class Allowance(StrEnum):
     PRIORITY_CLASSES = "priorityClasses"
     PULL_SECRETS = "imagePullSecrets"
     EXTERNAL_IPS = "externalIPs"
+    LOAD_BALANCER_IP = "loadBalancerIP"
+    LOAD_BALANCER_CLASS = "loadBalancerClass"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +62,12 @@ class TenantSettings:
     # How pods reach the tenant's API server if the Service default/kubernetes does not exist.
     api_host: str = ""
     api_port: str = "443"
+    # The addresses that the tenant's API server may give as its own: that of its kubeconfig, and of its pods.
+    api_addresses: frozenset[str] = frozenset()
     # The id of the link's super cluster in its pool; empty without a pool.
     super_cluster: str = ""
+    # Pods of all super clusters of the pool reach each other, so endpoints may have their addresses.
+    are_networks_joined: bool = False
     weight: float = 1.0
     # What the tenant may have in a super cluster, and whether ConfigMaps and Secrets that nothing refers to are synced.
     limits: Limits = DEFAULT_LIMITS
@@ -108,4 +114,12 @@ def refusal(field: str, allowance: Allowance, tenant: TenantSettings) -> str:
     return (
         f"{field} is not allowed for tenant {tenant.name or tenant.key};"
         f" allow it with annotation {keys.ALLOW}={allowance} on its VirtualCluster"
+    )
+
+
+def list_refusal(field: str, key: str, tenant: TenantSettings) -> str:
+    """The message for a field with a value that is in no list of this tenant: how to add it."""
+    return (
+        f"{field} is not allowed for tenant {tenant.name or tenant.key}; allow it with annotation {key} on its"
+        " VirtualCluster"
     )
