@@ -74,7 +74,7 @@ TENANT = Link(
     ),
 )
 SUPER = Link("super", "1f5d0c5e-6b55-4c1a-9a43-7b0f3f9f6c02", TENANT.upper, TENANT.settings)
-_EVERYTHING = virtualcluster_settings.VirtualClusterSettings(frozenset(virtualcluster_settings.Extra))
+_EVERYTHING = virtualcluster_settings.VirtualClusterSettings()
 VIRTUALCLUSTER = virtualcluster.mode(_EVERYTHING)
 SHARED = virtualcluster.shared(_EVERYTHING)
 _TARGET_NODE = "admiralty-namespace-shop-c2"

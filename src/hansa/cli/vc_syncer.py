@@ -105,7 +105,7 @@ def _add_policies(group: Any) -> None:
         "--extra-syncing-resources",
         default="",
         metavar="NAMES",
-        help="comma-separated further kinds to sync: ingress, networkpolicy (default none)",
+        help="accepted for compatibility, no effect: Ingresses and NetworkPolicies are always synced",
     )
     group.add_argument(
         "--allow",
@@ -200,7 +200,7 @@ def read(arguments: argparse.Namespace) -> SyncerSettings:
         port=arguments.vn_agent_port,
         agents=virtualcluster_settings.agents(arguments.vn_agent_address, arguments.vn_agent_port),
     )
-    kinds = virtualcluster_settings.extra(_names(arguments.extra_syncing_resources))  # noqa: S610 - not Django's
+    virtualcluster_settings.check_extra(_names(arguments.extra_syncing_resources))
     tenants = TenantSettings(
         "",
         opaque_domains=tuple(_names(arguments.default_opaque_meta_domains)),
@@ -218,7 +218,7 @@ def read(arguments: argparse.Namespace) -> SyncerSettings:
     return SyncerSettings(
         super_cluster=None if arguments.pool else only,
         meta=CredentialSource(meta, flag=META_FLAG) if is_separate or arguments.pool else None,
-        mode=ModeSettings(extra=kinds, nodes=nodes, node_retention=arguments.node_retention, pool=_pool(arguments)),
+        mode=ModeSettings(nodes=nodes, node_retention=arguments.node_retention, pool=_pool(arguments)),
         lost_after=arguments.lost_after,
         fence_grace=loss_flags.fence_grace(arguments),
         is_installed=arguments.install,

@@ -23,6 +23,7 @@ ENDPOINT_SLICES = Resource("discovery.k8s.io", "v1", "endpointslices", kind="End
 INGRESSES = Resource("networking.k8s.io", "v1", "ingresses", kind="Ingress")
 INGRESS_CLASSES = Resource("networking.k8s.io", "v1", "ingressclasses", kind="IngressClass", namespaced=False)
 NETWORK_POLICIES = Resource("networking.k8s.io", "v1", "networkpolicies", kind="NetworkPolicy")
+POD_DISRUPTION_BUDGETS = Resource("policy", "v1", "poddisruptionbudgets", kind="PodDisruptionBudget")
 STORAGE_CLASSES = Resource("storage.k8s.io", "v1", "storageclasses", kind="StorageClass", namespaced=False)
 PRIORITY_CLASSES = Resource("scheduling.k8s.io", "v1", "priorityclasses", kind="PriorityClass", namespaced=False)
 RUNTIME_CLASSES = Resource("node.k8s.io", "v1", "runtimeclasses", kind="RuntimeClass", namespaced=False)

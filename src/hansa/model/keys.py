@@ -76,6 +76,7 @@ ALLOW = "tenancy.x-k8s.io/allow"  # annotation of a VirtualCluster: restrictions
 SYNCED_ANNOTATIONS = "tenancy.x-k8s.io/synced-annotations"  # annotation of a VirtualCluster: annotations that it syncs
 ENDPOINT_ADDRESSES = "tenancy.x-k8s.io/endpoint-addresses"  # of a VirtualCluster: CIDRs that its endpoints may have
 EXTERNAL_NAMES = "tenancy.x-k8s.io/external-names"  # of a VirtualCluster: names that its ExternalName Services may have
+INGRESS_HOSTS = "tenancy.x-k8s.io/ingress-hosts"  # of a VirtualCluster: hosts that its Ingresses may have
 WEIGHT = "tenancy.x-k8s.io/weight"  # annotation of a VirtualCluster: its share of the queue
 KEEP_DNS_POLICY = "tenancy.x-k8s.io/disable.dnsPolicyMutation"  # label of a tenant's pod, "true"
 ADMIN_KUBECONFIG = "tenancy.x-k8s.io/admin-kubeconfig"  # annotation of a VirtualCluster: its kubeconfig, base64

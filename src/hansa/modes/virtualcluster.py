@@ -15,6 +15,7 @@ from hansa.model.translation.common import services as common_services
 from hansa.model.translation.common.pod import unschedulable, updates
 from hansa.model.translation.tenant import (
     classes,
+    disruption_budgets,
     ingresses,
     messages,
     metadata,
@@ -30,12 +31,12 @@ from hansa.model.translation.tenant import secrets as tenant_secrets
 from hansa.model.translation.tenant import storage as tenant_storage
 from hansa.model.translation.tenant.pod import environment, readiness, restrictions
 from hansa.modes import virtualcluster_pool
-from hansa.modes.virtualcluster_settings import Extra, VirtualClusterSettings
+from hansa.modes.virtualcluster_settings import VirtualClusterSettings
 
 
 def mode(settings: VirtualClusterSettings) -> Mode:
     """Tenants are upper clusters, the super cluster is the lower one."""
-    rules = (*_namespaces_and_pods(), *_services(), *_pod_dependencies(), *_optional_kinds(settings), *_read_only())
+    rules = (*_namespaces_and_pods(), *_services(), *_pod_dependencies(), *_traffic_and_disruption(), *_read_only())
     table = Mode(
         "virtualcluster",
         {rule.resource: rule for rule in rules},
@@ -152,24 +153,31 @@ def _pod_dependencies() -> Iterable[Rule]:
     )
 
 
-def _optional_kinds(settings: VirtualClusterSettings) -> Iterable[Rule]:
-    if Extra.INGRESS in settings.extra:
-        yield Rule(
-            resources.INGRESSES,
-            down=(metadata.tenant_metadata,),
-            down_patches=ingress.ingress_patches,
-            up_patches=metadata.with_transparent_metadata(ingress.ingress_up_patches),
-            placement=placement.everywhere,
-            reads=ingresses.READS,
-            check=ingresses.check,
-        )
-    if Extra.NETWORK_POLICY in settings.extra:
-        yield Rule(
-            resources.NETWORK_POLICIES,
-            down=(metadata.tenant_metadata, network_policies.network_policy),
-            down_patches=network_policies.network_policy_patches,
-            placement=placement.everywhere,
-        )
+def _traffic_and_disruption() -> Iterable[Rule]:
+    yield Rule(
+        resources.INGRESSES,
+        down=(ingresses.name_class, metadata.tenant_metadata),
+        down_patches=ingress.ingress_patches,
+        up_patches=metadata.with_transparent_metadata(ingress.ingress_up_patches),
+        placement=placement.everywhere,
+        references=ingresses.secrets,
+        reads=ingresses.READS,
+        check=ingresses.check,
+    )
+    yield Rule(
+        resources.NETWORK_POLICIES,
+        down=(metadata.tenant_metadata, network_policies.network_policy),
+        down_patches=network_policies.network_policy_patches,
+        placement=placement.everywhere,
+    )
+    yield Rule(
+        resources.POD_DISRUPTION_BUDGETS,
+        down=(metadata.tenant_metadata, disruption_budgets.budget),
+        down_patches=disruption_budgets.budget_patches,
+        placement=placement.everywhere,
+        computed_from=disruption_budgets.budgets_of_namespace,
+        reads=disruption_budgets.READS,
+    )
 
 
 def _read_only() -> Iterable[Rule]:

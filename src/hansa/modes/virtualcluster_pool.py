@@ -42,7 +42,13 @@ def _pooled(rule: Rule, pool: PoolSettings) -> Rule:
     with_namespace = replace(rule, placement=in_pool.with_namespace, follows_namespace=True, lifecycle=retained)
     changed = rule
     match rule.resource:
-        case resources.CONFIG_MAPS | resources.SECRETS | resources.SERVICE_ACCOUNTS | resources.NETWORK_POLICIES:
+        case (
+            resources.CONFIG_MAPS
+            | resources.SECRETS
+            | resources.SERVICE_ACCOUNTS
+            | resources.NETWORK_POLICIES
+            | resources.POD_DISRUPTION_BUDGETS
+        ):
             changed = with_namespace
         case resources.NAMESPACES:
             changed = replace(

@@ -19,15 +19,12 @@ class InvalidSettings(errors.HansaError):
 
 
 class Extra(StrEnum):
-    """Values of --extra-syncing-resources. The last two are accepted and have no effect: a label shares those kinds."""
+    """Values of --extra-syncing-resources, which has no effect: two are synced always, two are shared by a label."""
 
     INGRESS = "ingress"
     NETWORK_POLICY = "networkpolicy"
     PRIORITY_CLASS = "priorityclass"
     CUSTOM_RESOURCE_DEFINITION = "crd"
-
-
-EXTRAS_WITH_EFFECT = (Extra.INGRESS, Extra.NETWORK_POLICY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +42,14 @@ class PoolSettings:
 class VirtualClusterSettings:
     """Settings of the mode."""
 
-    extra: frozenset[Extra] = frozenset()
     nodes: VirtualNodeSettings = field(default_factory=VirtualNodeSettings)
     node_retention: float = 120.0  # seconds for which a virtual node stays after the tenant's last pod on it
     pool: PoolSettings | None = None  # None: one super cluster, no placements
 
 
-def extra(names: Iterable[str]) -> frozenset[Extra]:
-    """Parse --extra-syncing-resources."""
-    what = "--extra-syncing-resources: unknown extra resource"
-    return frozenset(map(Extra, _checked_names(names, what, Extra, shown=EXTRAS_WITH_EFFECT)))
+def check_extra(names: Iterable[str]) -> None:
+    """Check --extra-syncing-resources."""
+    _checked_names(names, "--extra-syncing-resources: unknown extra resource", Extra, shown=Extra)
 
 
 def allowances(names: Iterable[str]) -> frozenset[Allowance]:

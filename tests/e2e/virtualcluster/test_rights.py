@@ -48,8 +48,7 @@ async def test_manager_and_syncer_need_exactly_the_rights_of_their_manifests(har
     syncer = account(harbour, "vc-syncer", tmp_path, "syncer-rights", "super-rights", "syncer")
     managing = ("vc-manager", "--kubeconfig", str(manager.kubeconfig), "--provisioner", "statefulset", *ELECTED)
     syncing = ("vc-syncer", "--super-master-kubeconfig", str(syncer.kubeconfig), *ELECTED)
-    more = ("--extra-syncing-resources", "ingress,networkpolicy", "--node-retention", "1")
-    more += ("--endpoint-addresses", "192.0.2.0/24")
+    more = ("--node-retention", "1", "--endpoint-addresses", "192.0.2.0/24", "--ingress-hosts", "*")
     async with settled(manager, syncer):
         async with (
             programs.hansa(*managing, log=tmp_path / "manager.log"),
@@ -224,6 +223,7 @@ class Everything:
         yield resources.PERSISTENT_VOLUME_CLAIMS, "data", {"spec": disk}
         yield resources.INGRESSES, "i", {"spec": {"defaultBackend": backend}}
         yield resources.NETWORK_POLICIES, "n", {"spec": {"podSelector": {}}}
+        yield resources.POD_DISRUPTION_BUDGETS, "b", {"spec": {"selector": {}, "minAvailable": 1}}
         yield resources.PODS, "p", {"spec": pod | gates}
 
     async def made(self):

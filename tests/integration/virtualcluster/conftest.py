@@ -35,14 +35,7 @@ async def clusters(fleet, kubectl):
 @pytest.fixture(scope="package")
 async def shared_tenants(clusters, tmp_path_factory):
     """The syncer over the clusters, for tests that leave it running."""
-    flags = (
-        "--extra-syncing-resources",
-        "ingress,networkpolicy",
-        "--node-retention",
-        "2",
-        "--endpoint-addresses",
-        "192.0.2.9",
-    )
+    flags = ("--node-retention", "2", "--endpoint-addresses", "192.0.2.9", "--ingress-hosts", "*")
     made = Tenants(clusters["super"], tmp_path_factory.mktemp("tenants"), flags=flags)
     for name in NAMES:
         await made.add(name, clusters[name])

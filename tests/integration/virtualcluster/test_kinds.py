@@ -145,7 +145,7 @@ async def test_all_else_of_a_tenant_stays_in_its_own_control_plane(tenants, blue
     await blue.client.delete(resources.STORAGE_CLASSES, f"mine-{namespace}")
 
 
-async def test_ingresses_and_network_policies_are_synced_down_by_setting_and_name_only_the_tenants_own(
+async def test_ingresses_and_network_policies_are_synced_down_and_name_only_the_tenants_own(
     tenants, blue, green, namespace
 ):
     backend = {"service": {"name": "web", "port": {"number": 80}}}

@@ -109,11 +109,9 @@ async def test_what_a_pod_reads_about_itself_is_the_tenants(tenants, blue, names
     )
 
 
-async def test_ingresses_and_network_policies_are_synced_by_setting_and_select_only_the_own_tenant(
+async def test_ingresses_and_network_policies_are_synced_and_select_only_the_own_tenant(
     tenants, blue, green, namespace
 ):
-    await tenants.stop()
-    await tenants.start("--extra-syncing-resources", "ingress,networkpolicy")
     everybody = {"podSelector": {}, "ingress": [{"from": [{"namespaceSelector": {}}]}]}
     backend = {"service": {"name": "web", "port": {"number": 80}}}
     for tenant in (blue, green):

@@ -9,7 +9,7 @@ from hansa.cli import vc_syncer
 from hansa.kube.credentials.source import CredentialSource
 from hansa.model.translation.tenant.nodes import AgentAddress
 from hansa.model.translation.tenant.tenant_settings import Allowance
-from hansa.modes.virtualcluster_settings import Extra, InvalidSettings, PoolSettings
+from hansa.modes.virtualcluster_settings import InvalidSettings, PoolSettings
 
 
 def read(*words):
@@ -27,10 +27,11 @@ def test_one_kubeconfig_is_that_of_both_clusters_and_none_is_kubectls_or_a_pods(
     assert (both.super_cluster, both.meta) == (CredentialSource(Path("s")), CredentialSource(Path("m")))
 
 
-def test_allowances_and_extra_resources_are_parsed_by_name():
+def test_allowances_and_extra_resources_are_checked_by_name():
     settings = read("--allow", "hostPath, privileged", "--extra-syncing-resources", "ingress,crd")
     assert settings.tenants.allowed == {Allowance.HOST_PATH, Allowance.PRIVILEGED}
-    assert settings.mode.extra == {Extra.INGRESS, Extra.CUSTOM_RESOURCE_DEFINITION}
+    with pytest.raises(InvalidSettings, match='unknown extra resource "pods"; supported: ingress'):
+        read("--extra-syncing-resources", "pods")
     with pytest.raises(InvalidSettings, match='--allow: unknown allowance "root"; supported: hostPath'):
         read("--allow", "root")
 

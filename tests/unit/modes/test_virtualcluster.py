@@ -9,7 +9,7 @@ from hansa.model.pair import Key, Link
 from hansa.model.references import Missing
 from hansa.model.translation.tenant.tenant_settings import Allowance
 from hansa.modes import virtualcluster, virtualcluster_settings
-from hansa.modes.virtualcluster_settings import Extra, InvalidSettings, TenantSettings, VirtualClusterSettings
+from hansa.modes.virtualcluster_settings import InvalidSettings, TenantSettings, VirtualClusterSettings
 
 DOWN = {
     resources.NAMESPACES,
@@ -21,6 +21,9 @@ DOWN = {
     resources.SECRETS,
     resources.SERVICE_ACCOUNTS,
     resources.PERSISTENT_VOLUME_CLAIMS,
+    resources.INGRESSES,
+    resources.NETWORK_POLICIES,
+    resources.POD_DISRUPTION_BUDGETS,
 }
 CLASSES = {
     resources.STORAGE_CLASSES,
@@ -40,17 +43,8 @@ KEY = "default-fd1b34-vc-sample-1"
 LINK = Link(KEY, "id-of-tenant", "super", TenantSettings(KEY))
 
 
-@pytest.mark.parametrize(
-    ("extra", "more"),
-    [
-        ([], set()),
-        ([Extra.INGRESS], {resources.INGRESSES}),
-        ([Extra.NETWORK_POLICY], {resources.NETWORK_POLICIES}),
-        (list(Extra), {resources.INGRESSES, resources.NETWORK_POLICIES}),
-    ],
-)
-def test_kinds_that_are_synced_down(extra: list[Extra], more: set[Resource]) -> None:
-    assert virtualcluster.mode(VirtualClusterSettings(frozenset(extra))).rules.keys() == DOWN | LOOKED_UP | more
+def test_kinds_that_are_synced_down() -> None:
+    assert virtualcluster.mode(VirtualClusterSettings()).rules.keys() == DOWN | LOOKED_UP
 
 
 def test_kinds_that_are_synced_up() -> None:
@@ -65,7 +59,7 @@ def test_the_super_cluster_is_watched_once_for_all_tenants() -> None:
 
 
 def test_kinds_whose_status_is_synced_up() -> None:
-    mode = virtualcluster.mode(VirtualClusterSettings(frozenset(Extra)))
+    mode = virtualcluster.mode(VirtualClusterSettings())
     assert {rule.resource for rule in mode.rules.values() if rule.up_patches} == {
         resources.PODS,
         resources.SERVICES,
@@ -133,12 +127,12 @@ def test_names_of_modes_are_labels_of_metrics() -> None:
 
 
 def test_settings_are_parsed_by_name_and_an_unknown_one_is_reported() -> None:
-    assert virtualcluster_settings.extra(["ingress", " networkpolicy", ""]) == {Extra.INGRESS, Extra.NETWORK_POLICY}
+    virtualcluster_settings.check_extra(["ingress", " networkpolicy", ""])
     assert virtualcluster_settings.allowances(["hostPath"]) == {Allowance.HOST_PATH}
     assert virtualcluster_settings.dns_options("ndots=5, edns0") == (("ndots", "5"), ("edns0", ""))
     with pytest.raises(
-        InvalidSettings, match='^--extra-syncing-resources: .* "pods"; supported: ingress, networkpolicy$'
+        InvalidSettings, match='^--extra-syncing-resources: .* "pods"; supported: ingress, networkpolicy, '
     ):
-        virtualcluster_settings.extra(["pods"])
+        virtualcluster_settings.check_extra(["pods"])
     with pytest.raises(InvalidSettings, match='^--allow: unknown allowance "root"; supported: hostPath, '):
         virtualcluster_settings.allowances(["root"])

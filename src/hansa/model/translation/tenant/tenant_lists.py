@@ -22,6 +22,7 @@ class TenantLists:
     synced_annotations: frozenset[str] = frozenset()
     endpoint_addresses: frozenset[str] = frozenset()
     external_names: frozenset[str] = frozenset()
+    ingress_hosts: frozenset[str] = frozenset()
 
     def __or__(self, other: "TenantLists") -> "TenantLists":
         return TenantLists(**{one.name: getattr(self, one.name) | getattr(other, one.name) for one in fields(self)})
@@ -77,6 +78,12 @@ KINDS: Final = (
         _HOST,
         address_lists.is_host_pattern,
         "names that Services of type ExternalName may have",
+    ),
+    ListKind(
+        keys.INGRESS_HOSTS,
+        _HOST,
+        address_lists.is_host_pattern,
+        "hosts that Ingresses may have; * also allows a default backend",
     ),
 )
 
