@@ -1,9 +1,7 @@
 """Each kind is created, updated and deleted: tenant objects are synced down, those of the super cluster up."""
 
 from hansa.kube import resources
-from hansa.kube.resource import Resource
 
-BUDGETS = Resource("policy", "v1", "poddisruptionbudgets", kind="PodDisruptionBudget")
 PUBLIC = {"labels": {"tenancy.x-k8s.io/super.public": "true"}}
 
 
@@ -134,12 +132,10 @@ async def test_public_objects_of_the_super_cluster_are_in_every_tenant_until_the
 
 async def test_all_else_of_a_tenant_stays_in_its_own_control_plane(tenants, blue, namespace):
     await blue.make(resources.ROLES, "r", namespace, rules=[])
-    await blue.make(BUDGETS, "b", namespace, spec={"minAvailable": 1})
     await blue.make(resources.STORAGE_CLASSES, f"mine-{namespace}", provisioner="example.com/mine")
     await blue.make(resources.CONFIG_MAPS, "last", namespace, data={})
     await tenants.super.there(resources.CONFIG_MAPS, "last", blue.below(namespace))
-    for resource in (resources.ROLES, BUDGETS):
-        assert not (await tenants.super.client.list(resource, namespace=blue.below(namespace))).items
+    assert not (await tenants.super.client.list(resources.ROLES, namespace=blue.below(namespace))).items
     assert await tenants.super.look(resources.STORAGE_CLASSES, f"mine-{namespace}") is None
     assert await blue.look(resources.STORAGE_CLASSES, f"mine-{namespace}") is not None
     await blue.client.delete(resources.STORAGE_CLASSES, f"mine-{namespace}")

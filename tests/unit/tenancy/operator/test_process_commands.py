@@ -8,7 +8,7 @@ import pytest
 import virtual_clusters
 from hansa.kube import resources
 from hansa.modes import virtualcluster
-from hansa.modes.virtualcluster_settings import Extra, VirtualClusterSettings
+from hansa.modes.virtualcluster_settings import VirtualClusterSettings
 from hansa.programs import components
 from hansa.tenancy import api
 from hansa.tenancy.api import network
@@ -97,7 +97,7 @@ def test_controllers_that_have_nothing_to_do_are_off_unless_a_version_names_them
 
 
 def test_resources_that_the_syncer_watches_in_a_tenant_have_a_watch_cache():
-    settings = VirtualClusterSettings(extra=frozenset(Extra))
+    settings = VirtualClusterSettings()
     watched = {*virtualcluster.mode(settings).rules, *virtualcluster.shared(settings).rules, resources.QUOTAS}
     without = {(group, name) for group, names in commands.UNCACHED.items() for name in names}
     assert {(resource.group, resource.plural) for resource in watched}.isdisjoint(without)

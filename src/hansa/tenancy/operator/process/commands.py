@@ -52,7 +52,6 @@ UNCACHED = {
     "certificates.k8s.io": ("certificatesigningrequests",),
     "flowcontrol.apiserver.k8s.io": ("flowschemas", "prioritylevelconfigurations"),
     "networking.k8s.io": ("ipaddresses", "servicecidrs"),
-    "policy": ("poddisruptionbudgets",),
     "rbac.authorization.k8s.io": ("clusterrolebindings", "clusterroles", "rolebindings", "roles"),
     "resource.k8s.io": ("deviceclasses", "resourceclaims", "resourceclaimtemplates", "resourceslices"),
     "storage.k8s.io": (
