@@ -54,6 +54,7 @@ class _Joined:
     uid: str
     credentials: SecretCredentials | None = None
     identity: tuple[object, ...] = ()  # of the connection; a change of it means another connection
+    checked: tuple[object, ...] = ()  # the Secret that was found valid: each change of a summary leads here
     ends: list[Callable[[], None]] = field(default_factory=list)
 
 
@@ -195,7 +196,7 @@ class Targets:
         if joined.identity != identity:
             await self._disconnect(joined)
         try:
-            secret = self._secret_of(target)
+            secret = self._secret_of(target, joined)
         except BadObject as error:
             member.set_problem(Problem(error.reason, str(error)))
             return
@@ -207,11 +208,16 @@ class Targets:
         member.set_problem(None)
         self._link(member)
 
-    def _secret_of(self, target: Target) -> Object | None:
+    def _secret_of(self, target: Target, joined: _Joined) -> Object | None:
         """The Secret with valid credentials; None for this cluster itself."""
         if (name := target.secret) is None:
             return None
-        return target_credentials.checked(target, name, self._secrets.get(name))
+        secret = self._secrets.get(name)
+        identity = (target.spec.kubeconfig_secret, secret and (secret.uid, secret.version))
+        if secret is None or joined.checked != identity:
+            secret = target_credentials.checked(target, name, secret)
+            joined.checked = identity
+        return secret
 
     async def _join(self, target: Target, joined: _Joined, secret: Object | None) -> None:
         namespaces = frozenset({target.key.namespace}) if target.key.namespace else None

@@ -56,6 +56,7 @@ class Client(Server):
         limit: int = PAGE,
         next: str = "",  # noqa: A002 - the field of Page that it continues
         version: str = "",
+        version_match: str = "",
     ) -> Page:
         """Read one page of objects; `Page.next` continues it. `labels` and `fields` are selectors."""
         response = await self.request(
@@ -68,6 +69,7 @@ class Client(Server):
                 "limit": str(limit or ""),
                 "continue": next,
                 "resourceVersion": version,
+                "resourceVersionMatch": version_match,
             },
         )
         with _readable(f"list {_named(resource, namespace)}"):

@@ -24,7 +24,7 @@ import msgspec
 from hansa.kube import decoding, errors
 from hansa.kube.client import Client
 from hansa.kube.errors import ApiError
-from hansa.kube.http.limits import ListBudget
+from hansa.kube.http.limits import ListBudget, TooLarge
 from hansa.kube.http.lines import Lines
 from hansa.kube.http.transport import Stream
 from hansa.kube.objects import Object
@@ -172,6 +172,8 @@ class _Watcher:
                         yield map(Added, page.items)
                 self._version = version
                 yield (Synced(version),)
+        if self._version and self._broken_since is not None:
+            await self._check_version()
         started, count = self._clock.now(), 0
         budget = ListBudget(self._client.limits, self._doing)
         stream = await self._open()
@@ -207,6 +209,19 @@ class _Watcher:
                 self._version = ""  # the resource itself was removed; if it is created again, versions start anew
         delay = self._patience.backoff.delay(self._failures, self._random)
         return max(delay, error.retry_after) if isinstance(error, errors.Throttled) else delay
+
+    async def _check_version(self) -> None:
+        """Raise Gone if the server's etcd was restored from a backup: a watch from a later version would be silent."""
+        with contextlib.suppress(errors.Denied, errors.Invalid, TooLarge):
+            await self._client.list(
+                self._resource,
+                namespace=self._namespace,
+                labels=self._labels,
+                fields=self._fields,
+                limit=1,
+                version=self._version,
+                version_match="NotOlderThan",
+            )
 
     def _pages(self) -> AsyncGenerator[decoding.Page, None]:
         return self._client.pages(self._resource, namespace=self._namespace, labels=self._labels, fields=self._fields)

@@ -11,6 +11,7 @@ import aiohttp
 import pytest
 import yaml
 
+import backups
 from fixture_types import FreshCluster
 from hansa.kube import errors, watching
 from hansa.kube.client import Client
@@ -19,7 +20,7 @@ from hansa.kube.http.transport import Stream
 from hansa.kube.objects import Object
 from hansa.kube.resources import CONFIG_MAPS
 from hansa.kube.watching import Added, Bookmark, Deleted, Interrupted, Modified, Patience, Restarted, Synced
-from hansa.local import Cluster, Fleet
+from hansa.local import Cluster, ClusterSpec, Fleet
 from hansa.local.control_plane.etcd import Etcd
 from hansa.runtime.backoff import Backoff
 from kube_files import write
@@ -27,6 +28,7 @@ from kube_proxy import Proxy, running_proxy
 
 HASTY = Patience(idle=2.0, backoff=Backoff(first=0.05, most=0.5))
 APISERVER = "kube-apiserver"
+FORGOTTEN = 500  # changes, so that the restored server stays behind them during the test
 
 
 def config_map(name: str, namespace: str, label: str = "x") -> Object:
@@ -257,6 +259,24 @@ async def test_a_killed_server_leaves_nothing_missed_or_doubled(fleet: Fleet, fr
             ("c", False),
         }
         assert len({(name, version) for _, name, version in listener.steps}) == len(listener.steps)
+
+
+async def test_a_server_that_was_put_back_to_a_backup_is_listed_again() -> None:
+    async with (
+        backups.restorable(ClusterSpec("restored")) as restorable,
+        restorable.cluster.client("hansa-test") as client,
+    ):
+        await client.create(CONFIG_MAPS, config_map("kept", "default"))
+        await restorable.back_up()
+        async with listening(client, "default", patience=Patience()) as listener:
+            forgotten = [f"c-{number}" for number in range(FORGOTTEN)]
+            for name in forgotten:
+                await client.create(CONFIG_MAPS, config_map(name, "default"))
+            await listener.until(listener.knows("kept", *forgotten))
+            await restorable.restore()
+            await listener.until(listener.knows("kept"))
+            now = (await client.list(CONFIG_MAPS, namespace="kube-system")).version
+            assert int(now) < max(int(version) for _, _, version in listener.steps if version), "too few changes"
 
 
 async def test_a_compacted_history_leads_to_exactly_the_differences(

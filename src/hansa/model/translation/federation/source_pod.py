@@ -5,6 +5,7 @@ the proxy pod itself: that has passed the admission of the source cluster, while
 the annotation.
 """
 
+import functools
 from typing import Any, Final
 
 import msgspec
@@ -31,8 +32,9 @@ class _Manifest(msgspec.Struct, frozen=True):
     spec: _Spec
 
 
+@functools.lru_cache(maxsize=128)  # a pod's manifest is read for each change of the pod
 def replaced_fields(text: str) -> Spec:
-    """What the annotation has of the fields that the webhook replaces. Raises AnnotationJsonError."""
+    """What the annotation has of the fields that the webhook replaces; read only. Raises AnnotationJsonError."""
     spec = annotation_json.decode(text, _Manifest, longest=annotation_json.WHOLE).spec
     values: Spec = msgspec.to_builtins(spec)
     return {name: value for name, value in values.items() if value is not None}
