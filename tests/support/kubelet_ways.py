@@ -10,6 +10,7 @@ from typing import Any
 from eventually import eventually
 from federation import elected
 from hansa.local.machines import images
+from hansa.model import keys
 from league import Member, container, pod
 
 UPPER, LOWER = "kubelet-upper", "kubelet-lower"
@@ -28,25 +29,26 @@ class Way:
     is_federated: bool = False
     lower_names: dict[str, str] = field(default_factory=dict)
 
-    async def create(self, name: str, image: str, *arguments: str, **spec: Any) -> None:
-        """Create a pod with one container `main`, and wait until it runs."""
+    async def create(self, name: str, image: str, *arguments: str, until: str = "Running", **spec: Any) -> None:
+        """Create a pod with one container `main`, and wait until it has a lower pod and is in a phase."""
         spec = {"terminationGracePeriodSeconds": 0, **spec}
         if self.is_federated:
             made = elected(name, cpu="10m", container={"image": image, "args": list(arguments)}, **spec)
         else:
             made = pod(name, on=LOWER, containers=[container(image=image, args=list(arguments))], **spec)
         await self.above("create", "-f", "-", stdin=json.dumps(made).encode(), may_fail=False)
-        await self.running(name)
+        await self.reached(name, until)
 
-    async def running(self, name: str) -> None:
-        """Wait until a pod runs, and note its lower name."""
+    async def reached(self, name: str, phase: str) -> None:
+        """Wait until a pod is in a phase, and note its lower name."""
 
         async def look() -> bool:
             found = await self.upper.find("pod", name, namespace=self.namespace)
-            assert found["status"].get("phase") == "Running", (found["status"], found["metadata"]["annotations"])
+            assert found["status"].get("phase") == phase, (found["status"], found["metadata"]["annotations"])
             below = await self.lower.all("pods", namespace=self.namespace)
             key = f"{self.namespace}/{name}"
-            [copy] = [one for one in below if one["metadata"]["annotations"].get("hansa.dev/upper-name") == key]
+            [copy] = [one for one in below if one["metadata"]["annotations"].get(keys.UPPER_NAME) == key]
+            assert found["spec"].get("nodeName") == self.node, found["spec"].get("nodeName")
             self.lower_names[name] = copy["metadata"]["name"]
             return True
 

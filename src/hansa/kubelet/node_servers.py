@@ -57,6 +57,8 @@ class NodeServers:
 
     def add(self, node: str, *, address: str = "", port: int = 0) -> Endpoint:
         """Serve a node at an address that this machine need not have itself; port 0 takes any free port."""
+        if node in self._served:
+            raise HansaError(f"the kubelet API of node {node} is served already: use another name for one of the nodes")
         listening = _listening(node, tuple(dict.fromkeys((address or self._here, self._here))), port)
         pages = NodePages(node, self._pods, NodeUsage(node, self._pods, clock=self._clock))
         handler = Node(node, self._access, self._pods, pages, self._calls)

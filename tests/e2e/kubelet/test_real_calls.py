@@ -44,6 +44,20 @@ async def test_what_a_kubelet_refuses_is_refused_with_its_words(way):
         assert (code != 0, err != b"") == (True, True), arguments
 
 
+async def test_a_container_that_is_not_started_says_so(way):
+    waits = [{"name": "first", "image": images.BUSYBOX, "args": ["sleep", "1000000"]}]
+    await way.create("slow", images.BUSYBOX, "true", until="Pending", initContainers=waits)
+
+    async def says():
+        code, _, err = await way.both("logs", "slow", "-c", "main")
+        assert (code, b"is waiting to start: PodInitializing" in err) == (1, True), err
+        return True
+
+    await eventually(says)
+    await way.both("exec", "slow", "-c", "main", "--", "true")
+    await way.above("delete", "pod", "slow", "--wait=false")
+
+
 async def test_logs_of_a_restarted_container_are_those_of_the_former_one(way):
     await way.create("twice", images.BUSYBOX, "sh", "-c", "trap 'exit 7' USR1; date +%s; while :; do sleep 1; done")
     _, first, _ = await way.both("logs", "twice")

@@ -59,7 +59,7 @@ async def test_cpu_and_memory_are_those_that_the_lower_kubelet_reports(tensile, 
         found = readings.of_resource_metrics(await page(tensile, "/metrics/resource"))
         after = await below_now()
         assert before.time <= found[box].time <= after.time
-        assert before.core_seconds <= found[box].core_seconds <= after.core_seconds
+        assert before.core_seconds <= round(found[box].core_seconds, 9) <= after.core_seconds
         assert found[box].memory > 0
         assert {key.namespace for key in found} == {tensile.namespace}
         return True

@@ -1,6 +1,6 @@
 """Makes counters of the readings of one node, for scrapers that compute rates from two of them. Pure.
 
-The metrics API has rates: they are summed up over time. The counter of the node never decreases while its pods change.
+The metrics API has rates: they are summed up over time. No counter decreases or jumps when pods or sources change.
 """
 
 from collections.abc import Mapping
@@ -18,6 +18,7 @@ class Usage(NamedTuple):
     core_seconds: float
     cores: float
     memory: float  # bytes
+    counter: float | None = None  # the core-seconds of the last reading, if it had them
 
 
 class Meter:
@@ -34,7 +35,7 @@ class Meter:
             {key: _usage(self.containers.get(key), reading) for key, reading in readings.items()},
         )
         # What a container used before it was first seen is not added: it may only have been out of sight.
-        used = sum(_used_since(before[key], one) for key, one in self.containers.items() if key in before)
+        used = sum(one.core_seconds - before[key].core_seconds for key, one in self.containers.items() if key in before)
         self.node = Usage(
             max((self.node.time, *(one.time for one in self.containers.values()))),
             self.node.core_seconds + used,
@@ -44,19 +45,20 @@ class Meter:
 
 
 def _usage(former: Usage | None, reading: Reading) -> Usage:
-    if former is not None and reading.time <= former.time:
+    if former is None:
+        total = LEAST if reading.core_seconds is None else reading.core_seconds
+        return Usage(reading.time, total, reading.cores or 0.0, reading.memory, reading.core_seconds)
+    if (passed := reading.time - former.time) <= 0:
         return former
-    if reading.core_seconds is not None:
-        total = reading.core_seconds
-        return Usage(reading.time, total, 0.0 if former is None else _rate(former, reading.time, total), reading.memory)
-    cores = reading.cores or 0.0
-    total = LEAST if former is None else former.core_seconds + cores * (reading.time - former.time)
-    return Usage(reading.time, total, cores, reading.memory)
+    used = _used(former, reading, passed)
+    total = former.core_seconds + used
+    return Usage(reading.time, total, used / passed, reading.memory, reading.core_seconds)
 
 
-def _rate(former: Usage, time: float, total: float) -> float:
-    return max(0.0, total - former.core_seconds) / (time - former.time)
-
-
-def _used_since(former: Usage, now: Usage) -> float:
-    return max(0.0, now.core_seconds - former.core_seconds)
+def _used(former: Usage, reading: Reading, passed: float) -> float:
+    """The core-seconds since the last reading. Its source may have changed, or its counter may be a new one."""
+    if reading.core_seconds is None:
+        return (reading.cores or 0.0) * passed
+    if former.counter is None:
+        return 0.0
+    return reading.core_seconds - (former.counter if former.counter <= reading.core_seconds else 0.0)

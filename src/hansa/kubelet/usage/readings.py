@@ -17,6 +17,7 @@ from hansa.runtime.errors import HansaError
 
 CPU, MEMORY = "container_cpu_usage_seconds_total", "container_memory_working_set_bytes"
 _PREFIXES = (f"{CPU}{{", f"{MEMORY}{{")
+LARGEST = 8 * 2**20  # bytes of the text of a kubelet; with a thousand containers it has 0.4 MB
 
 
 class Container(NamedTuple):
@@ -75,6 +76,8 @@ def of_metrics_api(body: bytes) -> Readings:
 
 def of_resource_metrics(text: str) -> Readings:
     """The readings in the /metrics/resource of a kubelet. Raises a HansaError if it can't be parsed."""
+    if len(text) > LARGEST:
+        raise HansaError(f"a kubelet sent more than {LARGEST >> 20} MiB of metrics")
     samples: dict[Container, dict[str, tuple[float, float]]] = {}
     for name, labels, value, time in _samples(text):
         key = Container(labels.get("namespace", ""), labels.get("pod", ""), labels.get("container", ""))

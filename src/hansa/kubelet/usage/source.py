@@ -19,7 +19,7 @@ from hansa.runtime.errors import HansaError
 
 log = logging.getLogger(__name__)
 METRICS_API: Final = "/apis/metrics.k8s.io/v1beta1"
-RETRY_SECONDS: Final = 60.0  # after which a way that is not available is tried again
+RETRY_SECONDS: Final = 60.0  # after which a way that does not exist or is not allowed is tried again
 AT_ONCE: Final = 8  # kubelets that are read at the same time
 DEADLINE: Final = 5.0  # seconds; metrics-server waits ten for the whole answer
 
@@ -30,6 +30,7 @@ class UsageSource:
     def __init__(self, cluster: Cluster, selector: str, *, clock: clock.Clock) -> None:
         self._cluster, self._selector, self._clock = cluster, selector, clock
         self._retry_at: dict[str, float] = {}  # by way
+        self._problems: dict[str, str] = {}  # by way, to log each once
 
     async def read(self, nodes: Iterable[str]) -> Readings:
         """The present readings; `nodes` are the lower nodes on which the pods are."""
@@ -42,11 +43,19 @@ class UsageSource:
         if self._clock.now() < self._retry_at.get(way, 0.0):
             return None
         try:
-            return await read()
+            found = await read()
         except HansaError as error:
-            self._retry_at[way] = self._clock.now() + RETRY_SECONDS
-            log.info("usage not read", extra={"cluster": self._cluster.name, "way": way, "error": str(error)})
+            if isinstance(error, errors.NotFound | errors.Denied):
+                self._retry_at[way] = self._clock.now() + RETRY_SECONDS
+            self._note(way, str(error))
             return None
+        self._note(way, "")
+        return found
+
+    def _note(self, way: str, problem: str) -> None:
+        if problem and problem != self._problems.get(way):
+            log.info("usage not read", extra={"cluster": self._cluster.name, "way": way, "error": problem})
+        self._problems[way] = problem
 
     async def _of_metrics_api(self) -> Readings:
         """One request, or one for each namespace that the credentials may read."""

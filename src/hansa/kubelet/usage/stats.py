@@ -35,8 +35,13 @@ class PodStats:
     @property
     def usage(self) -> Usage:
         """The sum of its containers."""
-        times, core_seconds, cores, memory = zip(*(one.usage for one in self.containers), strict=True)
-        return Usage(max(times), sum(core_seconds), sum(cores), sum(memory))
+        parts = [one.usage for one in self.containers]
+        return Usage(
+            max(one.time for one in parts),
+            sum(one.core_seconds for one in parts),
+            sum(one.cores for one in parts),
+            sum(one.memory for one in parts),
+        )
 
 
 @dataclass(frozen=True, slots=True)

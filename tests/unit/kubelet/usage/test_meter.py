@@ -23,7 +23,20 @@ def test_counters_of_kubelets_are_passed_on_with_their_rate():
     meter.update({A: Reading(10.0, 1.0, core_seconds=105.0)})
     assert (meter.containers[A].core_seconds, meter.containers[A].cores) == (105.0, 0.5)
     meter.update({A: Reading(20.0, 1.0, core_seconds=1.0)})  # the container was restarted
-    assert (meter.containers[A].core_seconds, meter.containers[A].cores) == (1.0, 0.0)
+    assert (meter.containers[A].core_seconds, meter.containers[A].cores) == (106.0, 0.1)
+
+
+def test_a_counter_does_not_jump_when_its_source_changes():
+    meter, totals = Meter(), []
+    for reading in (
+        Reading(0.0, 1.0, core_seconds=500.0),
+        Reading(10.0, 1.0, cores=0.5),
+        Reading(20.0, 1.0, core_seconds=510.0),
+        Reading(30.0, 1.0, core_seconds=511.0),
+    ):
+        meter.update({A: reading})
+        totals.append(meter.containers[A].core_seconds)
+    assert totals == [500.0, 505.0, 505.0, 506.0]
 
 
 def test_the_counter_of_the_node_never_decreases_and_does_not_jump():

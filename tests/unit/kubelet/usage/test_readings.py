@@ -33,6 +33,11 @@ def test_text_that_is_not_valid_is_one_error(line):
         readings.of_resource_metrics(f"container_cpu_usage_seconds_total{line}\n")
 
 
+def test_too_much_text_is_not_parsed():
+    with pytest.raises(HansaError, match="8 MiB"):
+        readings.of_resource_metrics("x" * (readings.LARGEST + 1))
+
+
 def metrics(cpu, memory):
     return {
         "metadata": {"name": "web", "namespace": "shop"},
