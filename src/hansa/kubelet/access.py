@@ -3,6 +3,7 @@
 A caller has a client certificate, which the TLS handshake verified, or a bearer token. Answers are kept for seconds.
 """
 
+import asyncio
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from hansa.kubelet.rights import Right
 from hansa.runtime import clock
 
 LONGEST_TOKEN = 16384
+AT_ONCE = 8  # reviews of a kind; anybody can send tokens, and the client is the syncer's, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,7 @@ class NodeAccess:
 
     def __init__(self, client: Client, *, clock: clock.Clock) -> None:
         self._client, self._clock = client, clock
+        self._tokens, self._rights = asyncio.Semaphore(AT_ONCE), asyncio.Semaphore(AT_ONCE)
         self._callers: Answers[bytes, Caller | None] = Answers(clock)
         self._permissions: Answers[tuple[Caller, str, str, str], bool] = Answers(clock)
 
@@ -65,7 +68,8 @@ class NodeAccess:
         return await self._callers.get(key, lambda: self._ask_for(token.strip()))
 
     async def _ask_for(self, token: str) -> Caller | None:
-        review = await self._review(resources.TOKEN_REVIEWS, {"token": token})
+        async with self._tokens:
+            review = await self._review(resources.TOKEN_REVIEWS, {"token": token})
         return _of_review(review.status.get("user") or {}) if review.status.get("authenticated") else None
 
     async def _ask(self, caller: Caller, node: str, *, verb: str, subresource: str) -> bool:
@@ -82,7 +86,8 @@ class NodeAccess:
                 "name": node,
             },
         }
-        review = await self._review(resources.SUBJECT_ACCESS_REVIEWS, spec)
+        async with self._rights:
+            review = await self._review(resources.SUBJECT_ACCESS_REVIEWS, spec)
         return bool(review.status.get("allowed"))
 
     async def _review(self, resource: Resource, spec: Mapping[str, Any]) -> Object:
