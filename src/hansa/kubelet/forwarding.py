@@ -79,7 +79,7 @@ def _is_of_upgrade(name: str) -> bool:
 def refusal(error: errors.ApiError, cluster: str, said: str) -> Refusal:
     """The sentence of the lower API server; where our own rights are missing, the caller's are not in question."""
     match error:
-        case errors.Unreachable():
+        case errors.Unreachable(code=0):  # with a code it has an answer, such as that a container is not running
             return Refusal(502, f"cluster {cluster} cannot be reached; try again")
         case errors.Denied():
             return Refusal(502, f"cluster {cluster} does not allow it: {said}")
