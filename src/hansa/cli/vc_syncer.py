@@ -18,7 +18,12 @@ from hansa.cli import (
 )
 from hansa.kube.credentials.source import CredentialSource
 from hansa.model.translation.tenant.nodes import VirtualNodeSettings
-from hansa.model.translation.tenant.tenant_settings import Allowance, TenantSettings
+from hansa.model.translation.tenant.tenant_settings import (
+    POD_SECURITY_LEVELS,
+    Allowance,
+    PodSecurity,
+    TenantSettings,
+)
 from hansa.modes import virtualcluster_settings
 from hansa.modes.virtualcluster_settings import InvalidSettings, PoolSettings
 from hansa.modes.virtualcluster_settings import VirtualClusterSettings as ModeSettings
@@ -114,6 +119,17 @@ def _add_policies(group: Any) -> None:
         help=f"comma-separated restrictions of pods and Services to lift: {', '.join(Allowance)} (default none)",
     )
     group.add_argument(
+        "--pod-security",
+        default=PodSecurity.BASELINE,
+        choices=POD_SECURITY_LEVELS,
+        help="the Pod Security Standard that pods must meet, except for what is allowed (default %(default)s)",
+    )
+    go_values.add_negatable(
+        group,
+        "--pod-security-labels",
+        help="label tenants' namespaces with that standard, so that the super cluster's own admission enforces it, too",
+    )
+    group.add_argument(
         "--default-opaque-meta-domains",
         default=",".join(TenantSettings("").opaque_domains),
         metavar="DOMAINS",
@@ -205,6 +221,8 @@ def read(arguments: argparse.Namespace) -> SyncerSettings:
         "",
         opaque_domains=tuple(_names(arguments.default_opaque_meta_domains)),
         allowed=virtualcluster_settings.allowances(_names(arguments.allow)),
+        pod_security=PodSecurity(arguments.pod_security),
+        is_pod_security_labelled=arguments.pod_security_labels,
         dns_options=virtualcluster_settings.dns_options(arguments.dns_options),
         schedulers=frozenset(_names(arguments.schedulers)),
         lists=tenant_flags.lists(arguments),

@@ -32,6 +32,7 @@ def route(tenancy: Tenancy, lower: str, served: Served, *, common: TenantSetting
         allowed=common.allowed | annotated.allowed,
         lists=common.lists | annotated.lists,
         service_ranges=served.ranges,
+        pod_security=annotated.pod_security or common.pod_security,
         api_host=server.hostname or "",
         api_port=str(server.port or 443),
         api_addresses=served.api_addresses,

@@ -4,7 +4,7 @@ import ipaddress
 
 from hansa.kube.objects import Object
 from hansa.model.translation.tenant.tenant_lists import TenantLists
-from hansa.model.translation.tenant.tenant_settings import Allowance, TenantSettings
+from hansa.model.translation.tenant.tenant_settings import Allowance, PodSecurity, TenantSettings
 from hansa.modes import virtualcluster_route
 from hansa.tenancy.syncing.members import Tenancy
 from hansa.tenancy.syncing.owners import Owner
@@ -54,6 +54,12 @@ def test_a_virtual_cluster_adds_to_the_lists_of_all():
     common = TenantSettings("", lists=TenantLists(synced_annotations=frozenset({"a"})))
     found = route(common=common, **{"synced-annotations": "b"}).settings.lists
     assert found.synced_annotations == {"a", "b"}
+
+
+def test_a_virtual_cluster_has_a_level_of_pod_security_of_its_own():
+    common = TenantSettings("", pod_security=PodSecurity.RESTRICTED)
+    assert route(common=common).settings.pod_security is PodSecurity.RESTRICTED
+    assert route(common=common, **{"pod-security": "baseline"}).settings.pod_security is PodSecurity.BASELINE
 
 
 def test_services_keep_their_addresses_only_where_the_super_cluster_has_the_range():

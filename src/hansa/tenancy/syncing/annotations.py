@@ -1,4 +1,4 @@
-"""The annotations of a VirtualCluster for vc-syncer: its weight in the queue, its allowances and lists. Pure.
+"""The annotations of a VirtualCluster for vc-syncer: its weight, its lists, and what its pods may do. Pure.
 
 Annotations are not validated at admission: an invalid value gives a message here, and a safe default is used.
 """
@@ -10,7 +10,7 @@ from hansa.kube.objects import Object
 from hansa.model import keys
 from hansa.model.translation.tenant import tenant_lists
 from hansa.model.translation.tenant.tenant_lists import TenantLists
-from hansa.model.translation.tenant.tenant_settings import Allowance
+from hansa.model.translation.tenant.tenant_settings import POD_SECURITY_LEVELS, Allowance, PodSecurity
 
 DEFAULT_WEIGHT: Final = 1.0
 LEAST_WEIGHT, MOST_WEIGHT = 0.01, 100.0  # the largest gets 10,000 turns in the queue for one of the smallest
@@ -23,6 +23,7 @@ class TenantAnnotations:
 
     weight: float = DEFAULT_WEIGHT
     allowed: frozenset[Allowance] = frozenset()
+    pod_security: PodSecurity | None = None  # None: as for all tenants
     lists: TenantLists = field(default_factory=TenantLists)
     invalid: tuple[str, ...] = ()
 
@@ -31,9 +32,10 @@ def of(vc: Object) -> TenantAnnotations:
     """Read the annotations of a VirtualCluster."""
     weight, bad_weight = _weight(vc.annotations.get(keys.WEIGHT, "").strip())
     allowed, bad_allowances = _allowed(vc.annotations.get(keys.ALLOW, ""))
+    level, bad_level = _pod_security(vc.annotations.get(keys.POD_SECURITY, "").strip())
     lists, bad_lists = tenant_lists.parse(vc.annotations)
-    messages = (bad_weight, bad_allowances, *(f"annotation {key}: {what}" for key, what in bad_lists.items()))
-    return TenantAnnotations(weight, allowed, lists, tuple(message for message in messages if message))
+    messages = (bad_weight, bad_allowances, bad_level, *(f"annotation {k}: {what}" for k, what in bad_lists.items()))
+    return TenantAnnotations(weight, allowed, level, lists, tuple(message for message in messages if message))
 
 
 def _weight(text: str) -> tuple[float, str]:
@@ -57,6 +59,14 @@ def _allowed(text: str) -> tuple[frozenset[Allowance], str]:
         return allowed, ""
     listed = _shown(", ".join(unknown))
     return allowed, f"annotation {keys.ALLOW}: unknown allowance {listed}; supported: {', '.join(Allowance)}"
+
+
+def _pod_security(text: str) -> tuple[PodSecurity | None, str]:
+    if not text or text in POD_SECURITY_LEVELS:
+        return (PodSecurity(text) if text else None), ""
+    wanted = " or ".join(POD_SECURITY_LEVELS)
+    using = f"using {PodSecurity.RESTRICTED}, which allows least"
+    return PodSecurity.RESTRICTED, f"annotation {keys.POD_SECURITY}: {_shown(text)} is not {wanted}; {using}"
 
 
 def _shown(text: str) -> str:

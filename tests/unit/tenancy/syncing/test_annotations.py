@@ -3,7 +3,7 @@
 import pytest
 
 from hansa.kube.objects import Object
-from hansa.model.translation.tenant.tenant_settings import Allowance
+from hansa.model.translation.tenant.tenant_settings import Allowance, PodSecurity
 from hansa.tenancy.syncing.annotations import TenantAnnotations, of
 
 
@@ -52,7 +52,17 @@ def test_an_invalid_entry_of_a_list_is_reported_and_the_others_apply():
     )
 
 
+def test_the_level_of_pod_security_is_a_standard_and_an_invalid_one_is_the_strictest():
+    assert read(**{"pod-security": "restricted"}) == TenantAnnotations(pod_security=PodSecurity.RESTRICTED)
+    found = read(**{"pod-security": "privileged"})
+    assert found.pod_security is PodSecurity.RESTRICTED
+    assert found.invalid == (
+        'annotation tenancy.x-k8s.io/pod-security: "privileged" is not baseline or restricted; using restricted,'
+        " which allows least",
+    )
+
+
 def test_each_annotation_has_a_sentence_of_its_own_and_of_long_ones_the_beginning_is_shown():
     weight, allow = read(weight="9" * 1000, allow="x" * 1000).invalid
     assert len(weight) < 200
-    assert len(allow) < 350
+    assert len(allow) < 700

@@ -1,7 +1,8 @@
 """A tenant's namespaces in the super cluster, and namespace selectors that match them there.
 
 Policies of the super cluster (pod security, webhooks) read the labels of its namespaces, so a tenant's labels are
-copied under a prefix of ours. Namespace selectors are rewritten to these keys and limited to the tenant's namespaces.
+copied under a prefix of ours, and the level of Pod Security is the tenant's. Namespace selectors are rewritten to these
+keys and limited to the tenant's namespaces.
 """
 
 import hashlib
@@ -13,6 +14,7 @@ from hansa.model import keys, tenant_names
 from hansa.model.pair import Key, Link
 from hansa.model.translation.common import names
 from hansa.model.translation.tenant import metadata, tenant_settings
+from hansa.model.translation.tenant.tenant_settings import TenantSettings
 
 Selector = dict[str, Any]
 _DIGEST_LENGTH: Final = 8
@@ -37,9 +39,15 @@ def namespace(obj: Object, link: Link) -> Object:
         keys.META: tenant.meta,
     }
     return obj.with_metadata(
-        labels={lower_label(key): value for key, value in obj.labels.items()},
+        labels={lower_label(key): value for key, value in obj.labels.items()} | _pod_security(tenant),
         annotations=metadata.lower_annotations(obj, tenant) | metadata.vc_annotations(tenant) | origin,
     ).with_fields(spec=None)
+
+
+def _pod_security(tenant: TenantSettings) -> dict[str, str]:
+    if not tenant.is_pod_security_labelled:
+        return {}
+    return {keys.POD_SECURITY_ENFORCED: tenant_settings.enforced_pod_security(tenant)}
 
 
 def lower_label(key: str) -> str:

@@ -3,6 +3,7 @@
 import ipaddress
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
 from hansa.kube.objects import Object
 from hansa.model import keys
@@ -30,6 +31,56 @@ class Allowance(StrEnum):
     EXTERNAL_IPS = "externalIPs"
     LOAD_BALANCER_IP = "loadBalancerIP"
     LOAD_BALANCER_CLASS = "loadBalancerClass"
+    SE_LINUX = "seLinux"
+    SECCOMP = "seccomp"
+    APP_ARMOR = "appArmor"
+    SYSCTLS = "sysctls"
+    HOST_PROBES = "hostProbes"
+    # Types of volumes.
+    NFS = "nfs"
+    CSI = "csi"
+    ISCSI = "iscsi"
+    FC = "fc"
+    FLEX_VOLUME = "flexVolume"
+    CEPHFS = "cephfs"
+    RBD = "rbd"
+    AWS_DISK = "awsElasticBlockStore"
+    AZURE_DISK = "azureDisk"
+    AZURE_FILE = "azureFile"
+    CINDER = "cinder"
+    GCE_DISK = "gcePersistentDisk"
+    PORTWORX = "portworxVolume"
+    VSPHERE = "vsphereVolume"
+
+
+VOLUME_TYPES: Final = frozenset(
+    {
+        *(Allowance.HOST_PATH, Allowance.NFS, Allowance.CSI, Allowance.ISCSI, Allowance.FC, Allowance.FLEX_VOLUME),
+        *(Allowance.CEPHFS, Allowance.RBD, Allowance.AWS_DISK, Allowance.AZURE_DISK, Allowance.AZURE_FILE),
+        *(Allowance.CINDER, Allowance.GCE_DISK, Allowance.PORTWORX, Allowance.VSPHERE),
+    }
+)
+"""The allowances that are types of volumes."""
+# A privileged container is confined by none of these.
+_LIFTED_BY_PRIVILEGED: Final = frozenset({Allowance.SE_LINUX, Allowance.SECCOMP, Allowance.APP_ARMOR})
+# What the super cluster's own admission would refuse at a level.
+_NOT_BASELINE: Final = _LIFTED_BY_PRIVILEGED | {
+    *(Allowance.HOST_PATH, Allowance.HOST_NETWORK, Allowance.HOST_PID, Allowance.HOST_IPC, Allowance.HOST_PORTS),
+    *(Allowance.PRIVILEGED, Allowance.SYSCTLS, Allowance.HOST_PROBES),
+}
+_NOT_RESTRICTED: Final = VOLUME_TYPES - {Allowance.CSI}
+
+
+class PodSecurity(StrEnum):
+    """Levels of the Pod Security Standards: values of --pod-security and of the annotation."""
+
+    PRIVILEGED = "privileged"  # only as a label of namespaces
+    BASELINE = "baseline"
+    RESTRICTED = "restricted"
+
+
+POD_SECURITY_LEVELS: Final = (PodSecurity.BASELINE, PodSecurity.RESTRICTED)
+"""The levels that can be set; what exceeds "baseline" is allowed piece by piece."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +103,9 @@ class TenantSettings:
     opaque_labels: frozenset[str] = opaque_labels.DEFAULT
     lists: TenantLists = field(default_factory=tenant_lists.default)
     allowed: frozenset[Allowance] = frozenset()
+    pod_security: PodSecurity = PodSecurity.BASELINE  # the level that its pods must meet, except for what is allowed
+    # Whether its namespaces in the super cluster have the level as label, so that the admission there refuses as well.
+    is_pod_security_labelled: bool = True
     # The VirtualCluster's service range, if the super cluster has a ServiceCIDR for it. Services keep only cluster IPs
     # of this range.
     service_ranges: tuple[Network, ...] = ()
@@ -107,6 +161,22 @@ def keeps_service_ip(address: str, tenant: TenantSettings) -> bool:
     except ValueError:
         return False
     return any(parsed in network for network in tenant.service_ranges)
+
+
+def is_allowed(allowance: Allowance, tenant: TenantSettings) -> bool:
+    """Whether a restriction is lifted for a tenant."""
+    if allowance in tenant.allowed:
+        return True
+    return allowance in _LIFTED_BY_PRIVILEGED and Allowance.PRIVILEGED in tenant.allowed
+
+
+def enforced_pod_security(tenant: TenantSettings) -> PodSecurity:
+    """The strictest level that refuses nothing that the tenant is allowed to do."""
+    if tenant.allowed & _NOT_BASELINE:
+        return PodSecurity.PRIVILEGED
+    if tenant.allowed & _NOT_RESTRICTED:
+        return PodSecurity.BASELINE
+    return tenant.pod_security
 
 
 def refusal(field: str, allowance: Allowance, tenant: TenantSettings) -> str:

@@ -175,7 +175,9 @@ def test_labels_of_namespaces_mean_nothing_to_the_super_clusters_policies() -> N
     labels = {"pod-security.kubernetes.io/enforce": "privileged", "istio-injection": "disabled", "n" * 63: "long"}
     upper = an_object("Namespace", "shop", labels=labels | {"kubernetes.io/metadata.name": "shop"})
     lower = desired(upper, resource=resources.NAMESPACES)
-    assert {key.partition("/")[0] for key in lower.labels} == {"namespace.tenancy.x-k8s.io", "hansa.dev"}
+    assert lower.labels[keys.POD_SECURITY_ENFORCED] == "baseline", "the tenant's own label has no effect"
+    others = {key.partition("/")[0] for key in lower.labels.keys() - {keys.POD_SECURITY_ENFORCED}}
+    assert others == {"namespace.tenancy.x-k8s.io", "hansa.dev"}
     assert all(len(key.partition("/")[2]) <= 63 for key in lower.labels)
     assert lower.name == f"{KEY}-shop"
     assert lower.annotations[keys.VC_UID] == TENANT.uid

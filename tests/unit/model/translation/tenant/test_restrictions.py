@@ -6,8 +6,8 @@ import pytest
 
 from hansa.kube import resources
 from hansa.model import keys
-from hansa.model.translation.tenant.tenant_settings import Allowance
-from tenants import a_link, a_pod, a_service, an_object, refusal
+from hansa.model.translation.tenant.tenant_settings import Allowance, PodSecurity
+from tenants import a_link, a_pod, a_service, an_object, desired, refusal
 
 ROLE = "node-role.kubernetes.io/control-plane"
 CONTAINER = "spec.containers[main]"
@@ -31,7 +31,11 @@ def term(operator: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("spec", "allowance", "field"),
     [
-        ({"volumes": [{"name": "v", "hostPath": {"path": "/etc"}}]}, "hostPath", "spec.volumes[v].hostPath: /etc"),
+        (
+            {"volumes": [{"name": "v", "hostPath": {"path": "/etc"}}]},
+            "hostPath",
+            'spec.volumes[v].hostPath: {"path":"/etc"}',
+        ),
         ({"hostNetwork": True}, "hostNetwork", "spec.hostNetwork: true"),
         ({"hostPID": True}, "hostPID", "spec.hostPID: true"),
         ({"hostIPC": True}, "hostIPC", "spec.hostIPC: true"),
@@ -49,12 +53,12 @@ def term(operator: str) -> dict[str, Any]:
         (
             {"tolerations": [{"operator": "Exists"}]},
             "controlPlaneNodes",
-            f"spec.tolerations[0]: tolerates {ROLE}:NoSchedule",
+            "spec.tolerations[0]: tolerates all taints",
         ),
         (
             {"tolerations": [{"key": "spot", "operator": "Exists"}, {"key": ROLE, "effect": "NoExecute"}]},
             "controlPlaneNodes",
-            f"spec.tolerations[1]: tolerates {ROLE}:NoExecute",
+            f"spec.tolerations[1]: tolerates {ROLE}",
         ),
         (
             {"imagePullSecrets": [{"name": "platform"}]},
@@ -116,6 +120,12 @@ def test_a_pod_names_only_classes_that_the_super_cluster_offers(kind: str, field
     )
 
 
+def test_each_class_that_a_pod_names_is_checked() -> None:
+    offered = an_object("PriorityClass", "urgent", labels={keys.SUPER_PUBLIC: "true"})
+    pod = a_pod({"priorityClassName": "urgent", "runtimeClassName": "kata"})
+    assert refusal(pod, a_link(below=[offered])).startswith("spec.runtimeClassName: RuntimeClass kata")
+
+
 def test_any_priority_class_may_be_named_where_that_is_allowed() -> None:
     allowed = a_link(allowed=frozenset({Allowance.PRIORITY_CLASSES}))
     assert refusal(a_pod({"priorityClassName": "system-node-critical"}), allowed) == ""
@@ -138,6 +148,83 @@ def test_an_ingress_names_only_classes_that_the_super_cluster_offers() -> None:
     offered = an_object("IngressClass", "nginx", labels={keys.SUPER_PUBLIC: "true"})
     assert refusal(ingress, a_link(below=[offered]), resources.INGRESSES) == ""
     assert refusal(an_object("Ingress", "web", "shop", spec={}), resource=resources.INGRESSES) == ""
+
+
+@pytest.mark.parametrize("key", ["CriticalAddonsOnly", "node-role.kubernetes.io/etcd", ROLE])
+@pytest.mark.parametrize("more", [{"operator": "Exists"}, {"value": "yes"}, {"effect": "NoExecute"}])
+def test_taints_of_a_control_plane_are_not_tolerated_in_any_form(key: str, more: dict[str, str]) -> None:
+    assert refusal(a_pod({"tolerations": [{"key": key, **more}]})).startswith(f"spec.tolerations[0]: tolerates {key} ")
+
+
+@pytest.mark.parametrize("allowance", ["seccomp", "appArmor", "seLinux", "privileged"])
+def test_a_tenant_with_privileged_containers_may_leave_them_unconfined(allowance: str) -> None:
+    unconfined = {"type": "Unconfined"}
+    fields = {
+        "seccomp": {"seccompProfile": unconfined},
+        "appArmor": {"appArmorProfile": unconfined},
+        "seLinux": {"seLinuxOptions": {"type": "spc_t"}},
+    }
+    for name, one in fields.items():
+        is_allowed = refusal(a_pod(security(**one)), a_link(allowed=frozenset({Allowance(allowance)}))) == ""
+        assert is_allowed is (allowance in (name, "privileged"))
+        assert f"allow={name}" in refusal(a_pod(security(**one)))
+
+
+def test_what_no_list_names_is_refused() -> None:
+    assert refusal(a_pod({"volumes": [{"name": "v", "newDisk": {"id": 1}}]})) == (
+        'spec.volumes[v].newDisk: {"id":1} is not allowed for tenants; remove it'
+    )
+    certificate = {"podCertificate": {"signerName": "example.com/x"}}
+    assert refusal(a_pod({"volumes": [{"name": "v", "projected": {"sources": [certificate]}}]})) == (
+        "spec.volumes[v].projected.sources.podCertificate is not allowed for tenants; remove it"
+    )
+    for bad in (security(newRight=True), {"securityContext": {"newRight": True}}):
+        assert "unknown field `newRight`" in refusal(a_pod(bad))
+    assert refusal(a_pod({"volumes": [{"name": "v", "projected": {"sources": 5}}]})).startswith("spec.volumes[v].proj")
+    assert refusal(a_pod({"volumes": [{"name": "v", "emptyDir": {}, "nfs": None}]})) == ""
+
+
+RESTRICTED = {
+    "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}},
+    **security(allowPrivilegeEscalation=False, capabilities={"drop": ["ALL"]}),
+}
+
+
+def test_a_restricted_tenants_pod_says_what_it_lacks() -> None:
+    restricted = a_link(pod_security=PodSecurity.RESTRICTED)
+    assert refusal(a_pod(RESTRICTED), restricted) == ""
+    assert refusal(a_pod(), restricted) == (
+        f"{SECURITY}.runAsNonRoot: true is required of tenant vc-sample-1 by Pod Security restricted; set it, or set"
+        " annotation tenancy.x-k8s.io/pod-security=baseline on its VirtualCluster"
+    )
+    assert refusal(a_pod(RESTRICTED | {"hostPID": True}), restricted).startswith("spec.hostPID: true is not allowed")
+
+
+def test_a_windows_pod_needs_no_linux_field_of_the_restricted_standard() -> None:
+    windows = {"os": {"name": "windows"}, "securityContext": {"runAsNonRoot": True}}
+    assert refusal(a_pod(windows), a_link(pod_security=PodSecurity.RESTRICTED)) == ""
+
+
+@pytest.mark.parametrize(
+    ("level", "allowed", "label"),
+    [
+        ("baseline", "", "baseline"),
+        ("restricted", "", "restricted"),
+        ("baseline", "controlPlaneNodes", "baseline"),
+        ("baseline", "nfs", "baseline"),
+        ("restricted", "nfs", "baseline"),
+        ("restricted", "csi", "restricted"),
+        ("restricted", "hostPath", "privileged"),
+        ("baseline", "seccomp", "privileged"),
+    ],
+)
+def test_the_super_clusters_own_admission_refuses_nothing_that_is_allowed(level: str, allowed: str, label: str) -> None:
+    names = frozenset(map(Allowance, allowed.split())) if allowed else frozenset()
+    settings = {"pod_security": PodSecurity(level), "allowed": names}
+    namespace = an_object("Namespace", "shop")
+    assert desired(namespace, a_link(**settings), resources.NAMESPACES).labels[keys.POD_SECURITY_ENFORCED] == label
+    unlabelled = a_link(**settings, is_pod_security_labelled=False)
+    assert keys.POD_SECURITY_ENFORCED not in desired(namespace, unlabelled, resources.NAMESPACES).labels
 
 
 def test_a_pull_secret_of_the_tenants_own_is_good() -> None:
