@@ -150,7 +150,7 @@ class Syncer:
         with view.decided(snapshot, todo):
             self._report(view, snapshot.pair, todo)
             problems = await self._applied(todo, snapshot.pair, view)
-        self._record_refusals(view, key, problems)
+        self._record_refusals(view, key, todo, problems)
         if problems:
             view.wake_pending(key.resource)  # the place that was reserved for this object is free again
             await self._applied(plan.Plan(tuple(self._refusals(snapshot.pair, problems))), snapshot.pair, view)
@@ -190,9 +190,10 @@ class Syncer:
             if isinstance(problem, applier.Refused) and isinstance(decided.upper, Object) and not exists:
                 yield from decision.refused(decided.upper, problem.message, decided.key, self._mode)
 
-    def _record_refusals(self, view: UpperView, key: Key, problems: list[applier.Problem]) -> None:
+    def _record_refusals(self, view: UpperView, key: Key, todo: plan.Plan, problems: list[applier.Problem]) -> None:
         """Requeue the keys that wait for this one if it was refused in another way than before: they report why."""
-        refused = (one for one in problems if isinstance(one, applier.Refused | applier.Foreign))
+        kinds = plan.Refuse | applier.Refused | applier.Foreign
+        refused = (one for one in (*todo.actions, *problems) if isinstance(one, kinds))
         if view.refusals.update(key, {one.cluster: one.message for one in refused}):
             self._wakeups.notify(key)
 

@@ -14,6 +14,7 @@ from hansa.model.translation.common import accounts, ingress, object_metadata, s
 from hansa.model.translation.common import services as common_services
 from hansa.model.translation.common.pod import unschedulable, updates
 from hansa.model.translation.tenant import (
+    claims,
     classes,
     disruption_budgets,
     ingresses,
@@ -150,6 +151,8 @@ def _pod_dependencies() -> Iterable[Rule]:
         up_patches=metadata.with_transparent_metadata(storage.claim_up_patches),
         placement=placement.everywhere,
         references=tenant_storage.source_of,
+        reads=claims.READS,
+        check=claims.check,
     )
 
 
@@ -181,9 +184,9 @@ def _traffic_and_disruption() -> Iterable[Rule]:
 
 
 def _read_only() -> Iterable[Rule]:
-    """Kinds that are only looked up: the nodes that a pod may be bound to, and the super cluster's classes."""
+    """Kinds that are only looked up: nodes that a pod may be bound to, and classes and volumes of the super cluster."""
     yield Rule(resources.NODES)
-    for resource in classes.CLASSES:
+    for resource in (*classes.CLASSES, resources.PERSISTENT_VOLUMES):
         yield Rule(resource, lifecycle=lifecycle.SHARED_COPY, placement=placement.only_read)
 
 
@@ -191,13 +194,14 @@ def _volumes() -> Iterable[Rule]:
     yield Rule(
         resources.PERSISTENT_VOLUME_CLAIMS,
         references=tenant_storage.volume_of,
-        needed_at=metadata.in_owning_tenant,
+        needed_at=tenant_storage.where_bound,
         selector=keys.UPPER,
     )
     yield Rule(
         resources.PERSISTENT_VOLUMES,
         down=(tenant_storage.volume,),
         reads=tenant_storage.VOLUME_READS,
+        check=tenant_storage.unbound,
         down_patches=storage.volume_patches,
         placement=placement.with_users,
     )

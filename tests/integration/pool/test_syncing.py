@@ -148,7 +148,7 @@ async def test_a_service_has_the_addresses_of_all_load_balancers_and_a_condition
 async def test_a_claim_is_where_its_pod_is_and_nowhere_else(pool, namespace):
     below = pool.tenant.below(namespace)
     await pool.namespace(namespace, "r1", "r2")
-    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, "storageClassName": "x"}
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, "storageClassName": ""}
     await pool.meta.make(resources.PERSISTENT_VOLUME_CLAIMS, "data", namespace, spec=spec)
     volumes = [{"name": "d", "persistentVolumeClaim": {"claimName": "data"}}]
     await pool.pod(namespace, "db", "r2", volumes=volumes)

@@ -9,7 +9,7 @@ from tenant_league import pod
 
 MAPS, SECRETS, ACCOUNTS = resources.CONFIG_MAPS, resources.SECRETS, resources.SERVICE_ACCOUNTS
 CLAIMS, PODS = resources.PERSISTENT_VOLUME_CLAIMS, resources.PODS
-CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, "storageClassName": ""}
 FOREIGN = {SECRETS: {"stringData": {"a": "b"}}, MAPS: {"data": {"a": "b"}}, CLAIMS: {"spec": CLAIM}}
 NAMED = {
     SECRETS: {"secret": {"secretName": "x"}},

@@ -188,7 +188,7 @@ REFUSED = {
     "privileged": {"containers": [{"name": "c", "image": "i", "securityContext": {"privileged": True}}]},
     "hostPorts": {"containers": [{"name": "c", "image": "i", "ports": [{"containerPort": 80, "hostPort": 80}]}]},
     "controlPlaneNodes": {"nodeSelector": {"node-role.kubernetes.io/control-plane": ""}},
-    "priorityClasses": {"priorityClassName": "system-cluster-critical"},
+    "priorityClassName": {"priorityClassName": "system-cluster-critical"},
 }
 
 

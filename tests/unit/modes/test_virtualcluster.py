@@ -31,7 +31,7 @@ CLASSES = {
     resources.RUNTIME_CLASSES,
     resources.INGRESS_CLASSES,
 }
-LOOKED_UP = {resources.NODES, *CLASSES}
+LOOKED_UP = {resources.NODES, resources.PERSISTENT_VOLUMES, *CLASSES}
 UP = {
     resources.PERSISTENT_VOLUMES,
     resources.NODES,

@@ -3,27 +3,38 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
+import msgspec
+
 from hansa.kube import resources
 from hansa.kube.objects import NamespacedName, Object
 from hansa.model import keys, stamp, tenant_names
 from hansa.model.lookups import Reads
-from hansa.model.pair import Link
+from hansa.model.pair import Key, Link
+from hansa.model.placement import Intents, PlacementContext
 from hansa.model.references import Missing, Reference
 from hansa.model.translation.common import storage
-from hansa.model.translation.tenant import tenant_settings
+from hansa.model.translation.tenant import claims, metadata, tenant_settings
 
 _SOURCE: Final = "dataSourceRef"
+_CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"  # preceded the field, and still wins over it
+_CLAIM_FIELDS: Final[tuple[str, ...]] = (
+    *("accessModes", "dataSource", _SOURCE, "resources", "selector", "storageClassName"),
+    *("volumeAttributesClassName", "volumeMode", "volumeName"),
+)
 
 
 def claim(obj: Object, link: Link) -> Object:
-    """A copy; the namespace of a dataSourceRef becomes its super namespace."""
-    plain, source = storage.claim(obj, link), obj.spec.get(_SOURCE) or {}
-    if not source.get("namespace"):
-        return plain
-    lower_source = source | {
-        "namespace": tenant_names.super_namespace(tenant_settings.of(link).key, source["namespace"])
-    }
-    return plain.with_fields(spec=plain.spec | {_SOURCE: lower_source})
+    """A copy; the namespace of a dataSourceRef becomes its super namespace, and the selector is that of the tenant."""
+    plain, given = storage.claim(obj, link), obj.spec
+    spec = {name: given[name] for name in _CLAIM_FIELDS if name in given}
+    if selector := claims.selector(spec, link):
+        spec["selector"] = selector
+    source = spec.get(_SOURCE) or {}
+    if source.get("namespace"):
+        namespace = tenant_names.super_namespace(tenant_settings.of(link).key, source["namespace"])
+        spec[_SOURCE] = source | {"namespace": namespace}
+    annotations = {key: value for key, value in plain.annotations.items() if key != _CLASS_ANNOTATION}
+    return plain.with_metadata(annotations=annotations).with_fields(spec=spec)
 
 
 def source_of(claim: Object) -> Iterator[Reference]:
@@ -38,6 +49,25 @@ def volume_of(claim: Object) -> Iterator[Reference]:
     """The volume that a claim is bound to."""
     if name := claim.spec.get("volumeName"):
         yield Reference(resources.PERSISTENT_VOLUMES, "", name)
+
+
+def where_bound(claim: Object, key: Key, context: PlacementContext) -> Intents:
+    """Where the volume of a copy is needed: in its tenant, once it is bound.
+
+    Before, a claim can name any volume, such as another tenant's.
+    """
+    return metadata.in_owning_tenant(claim, key, context) if claim.decode("status", _Status).phase == "Bound" else {}
+
+
+def unbound(volume: Object, link: Link) -> str:
+    """Why a volume is not shown in a tenant; empty if it is bound to the copy of a claim of that tenant."""
+    bound = volume.spec.get("claimRef") or {}
+    name = NamespacedName(bound.get("namespace", ""), bound.get("name", ""))
+    copy = link.lookups.upper(resources.PERSISTENT_VOLUME_CLAIMS, name)
+    is_bound = copy is not None and copy.uid == bound.get("uid") and stamp.of(copy) is not None
+    if copy is not None and is_bound and copy.annotations.get(keys.TENANT_CLUSTER) == tenant_settings.of(link).key:
+        return ""
+    return f"spec.claimRef of the volume names claim {name}, which is not one of {link.lower}: it is not shown there"
 
 
 def volume(obj: Object, link: Link) -> Object:
@@ -56,6 +86,10 @@ def volume(obj: Object, link: Link) -> Object:
 def _claim_reference(volume: Object) -> Iterator[Reference]:
     bound = volume.spec.get("claimRef") or {}
     yield Reference(resources.PERSISTENT_VOLUME_CLAIMS, bound.get("namespace", ""), bound.get("name", ""))
+
+
+class _Status(msgspec.Struct, frozen=True, gc=False):
+    phase: str = ""
 
 
 VOLUME_READS: Final = Reads(frozenset({resources.PERSISTENT_VOLUME_CLAIMS}), _claim_reference)

@@ -36,6 +36,7 @@ class Allowance(StrEnum):
     APP_ARMOR = "appArmor"
     SYSCTLS = "sysctls"
     HOST_PROBES = "hostProbes"
+    VOLUME_ATTRIBUTES_CLASSES = "volumeAttributesClasses"
     # Types of volumes.
     NFS = "nfs"
     CSI = "csi"

@@ -12,7 +12,7 @@ from hansa.kube import resources
 from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
 from hansa.model import keys, stamp
-from hansa.model.pair import Key
+from hansa.model.pair import Key, Link
 from hansa.model.placement import PlacementContext
 from hansa.model.translation.tenant import classes, nodes, tenant_settings
 from hansa.model.translation.tenant.nodes import AgentAddress, VirtualNodeSettings
@@ -21,6 +21,7 @@ from surroundings import Surroundings
 from tenants import KEY, LINK, an_object
 
 SHARED, UP = golden_files.SHARED, golden_files.SUPER
+OTHER = replace(UP, lower="another", settings=replace(tenant_settings.of(UP), key="another", name="other"))
 TENANTS = PlacementContext(frozenset({KEY, "another"}), {}, lambda *_: frozenset({KEY}))
 NODE = Case(golden_files.ROOT / "virtualcluster/node/plain")
 
@@ -153,6 +154,7 @@ def test_a_lease_is_renewed_when_the_last_renewal_is_a_minute_old(seconds: int, 
 def test_a_volume_is_for_the_tenants_claim() -> None:
     rule = SHARED.rules[resources.PERSISTENT_VOLUME_CLAIMS]
     claim = copy_of_tenants(an_object("PersistentVolumeClaim", "data", f"{KEY}-shop", spec={"volumeName": "v1"}))
+    claim = claim.with_fields(status={"phase": "Bound"})
     assert [(one.resource, one.name) for one in rule.references(claim)] == [(resources.PERSISTENT_VOLUMES, "v1")]
     assert rule.needs(claim, Key("super", resources.PERSISTENT_VOLUME_CLAIMS, *claim.key), TENANTS) == {KEY: 2}
     bound = {"namespace": claim.namespace, "name": "data", "uid": "below", "resourceVersion": "7"}
@@ -169,7 +171,32 @@ def test_a_volume_is_for_the_tenants_claim() -> None:
     assert spec["persistentVolumeReclaimPolicy"] == "Retain"
 
 
-OTHER = replace(UP, lower="another", settings=replace(tenant_settings.of(UP), name="other"))
+def test_a_claim_that_only_names_a_volume_shows_nothing_of_it() -> None:
+    rule, key = (
+        SHARED.rules[resources.PERSISTENT_VOLUME_CLAIMS],
+        Key("super", resources.PERSISTENT_VOLUME_CLAIMS, "", ""),
+    )
+    pending = copy_of_tenants(an_object("PersistentVolumeClaim", "data", f"{KEY}-shop", spec={"volumeName": "v1"}))
+    assert rule.needs(pending, key, TENANTS) == rule.needs(pending.with_fields(status={}), key, TENANTS) == {}
+
+
+def test_a_volume_is_shown_only_if_it_is_bound_to_a_copy_of_that_tenant() -> None:
+    check = SHARED.rules[resources.PERSISTENT_VOLUMES].check
+    claim = copy_of_tenants(an_object("PersistentVolumeClaim", "data", f"{KEY}-shop"))
+    bound = {"namespace": claim.namespace, "name": "data", "uid": claim.uid}
+    link = replace(UP, lookups=Surroundings([claim]))
+
+    def is_shown(ref: dict[str, str], to: Link = link) -> bool:
+        return check(an_object("PersistentVolume", "v1", spec={"claimRef": ref}), to) == ""
+
+    assert is_shown(bound)
+    assert not is_shown(bound | {"uid": "of-a-former-claim"})
+    assert not is_shown({})
+    assert not is_shown(bound, replace(OTHER, lookups=Surroundings([claim])))
+    foreign = replace(UP, lookups=Surroundings([claim.with_metadata(labels={})]))
+    assert not is_shown(bound, foreign)
+
+
 OFFERED = (*classes.CLASSES, resources.CUSTOM_RESOURCE_DEFINITIONS)
 
 

@@ -21,7 +21,7 @@ from hansa.model.references import Missing, Reference
 from hansa.model.translation.common.pod import access, spec, status, updates, volumes
 from hansa.model.translation.common.pod import affinity as any_relations
 from hansa.model.translation.common.pod import fields as any_fields
-from hansa.model.translation.tenant import messages, metadata, tenant_settings
+from hansa.model.translation.tenant import claims, messages, metadata, tenant_settings
 from hansa.model.translation.tenant.pod import affinity, dns, downward_api, environment, fields, readiness, restrictions
 
 
@@ -99,6 +99,7 @@ READS: Final = Reads(
         {
             *(resources.SERVICES, resources.CONFIG_MAPS, resources.SECRETS),
             *(resources.NODES, resources.PRIORITY_CLASSES, resources.RUNTIME_CLASSES),
+            *claims.KINDS,
         }
     ),
     _objects_read,

@@ -13,7 +13,7 @@ from hansa.kube.resource import Resource
 from hansa.model import keys, references
 from hansa.model.pair import Link
 from hansa.model.references import Reference
-from hansa.model.translation.tenant import classes, tenant_settings
+from hansa.model.translation.tenant import claims, classes, tenant_settings
 from hansa.model.translation.tenant.pod.restrictions import containers, host, nodes, profiles, restricted, volumes
 from hansa.model.translation.tenant.pod.restrictions.pod_spec import PodSpec, Violation
 from hansa.model.translation.tenant.tenant_settings import Allowance, PodSecurity, TenantSettings
@@ -41,6 +41,8 @@ def objects_read(pod: Object) -> Iterator[Reference]:
         return  # refused
     yield from (Reference(resource, "", name) for _, resource, name in _named_classes(spec))
     yield from (Reference(resources.SECRETS, pod.namespace, secret.name) for secret in spec.image_pull_secrets or ())
+    for _, _, template in volumes.claim_templates(spec):
+        yield from claims.named(template)
     if spec.node_name:
         yield Reference(resources.NODES, "", spec.node_name)
     if spec.ephemeral_containers:
@@ -49,8 +51,12 @@ def objects_read(pod: Object) -> Iterator[Reference]:
 
 def _refusals(pod: Object, spec: PodSpec, tenant: TenantSettings, link: Link) -> Iterator[str]:
     for find in _FINDERS:
-        yield from (_message(one, tenant) for one in find(spec) if not one.is_allowed(tenant))
-    yield from (_message(one, tenant) for one in profiles.annotated(pod) if not one.is_allowed(tenant))
+        for violation in find(spec):
+            if not violation.is_allowed(tenant):
+                yield _message(violation, tenant)
+    for violation in profiles.annotated(pod):
+        if not violation.is_allowed(tenant):
+            yield _message(violation, tenant)
     if tenant.pod_security is PodSecurity.RESTRICTED:
         yield from restricted.refusals(spec, tenant)
     yield from _foreign(pod, spec, tenant, link)
@@ -65,15 +71,18 @@ def _message(violation: Violation, tenant: TenantSettings) -> str:
 
 def _foreign(pod: Object, spec: PodSpec, tenant: TenantSettings, link: Link) -> Iterator[str]:
     """Refusals of names that must be those of the tenant's own objects, or of classes that are offered to it."""
-    for field, resource, name in _named_classes(spec):
+    for field, resource, class_name in _named_classes(spec):
         if resource != resources.PRIORITY_CLASSES or Allowance.PRIORITY_CLASSES not in tenant.allowed:
-            yield classes.refusal(field, resource, name, link)
+            yield classes.refusal(field, resource, class_name, link)
     if Allowance.PULL_SECRETS not in tenant.allowed:
         for secret in spec.image_pull_secrets or ():
             own = NamespacedName(pod.namespace, secret.name)
             if secret.name and link.lookups.upper(resources.SECRETS, own) is None:
                 what = f"spec.imagePullSecrets: {secret.name} (Secret {own} not found; create it)"
                 yield tenant_settings.refusal(what, Allowance.PULL_SECRETS, tenant)
+    for path, volume, template in volumes.claim_templates(spec):
+        name = NamespacedName(pod.namespace, references.ephemeral_claim(pod.name, volume))
+        yield claims.refusal(path, template, name, link)
     for claim in spec.resource_claims or ():
         yield f"spec.resourceClaims[{claim.name}] is not supported: ResourceClaims are not synced; remove it"
     if spec.node_name and keys.LOWER_UID not in pod.annotations:

@@ -19,10 +19,10 @@ def violations(spec: PodSpec) -> Iterator[Violation]:
     """Fields that give a container more rights than any container has."""
     if spec.security_context and _is_host_process(spec.security_context.windows_options):
         yield Violation("spec.securityContext.windowsOptions.hostProcess: true", Allowance.PRIVILEGED)
-    for path, container in spec.all_containers:
+    for container in spec.all_containers:
         if container.security_context is not None:
             for field in _fields(container.security_context):
-                yield Violation(f"{path}.securityContext.{field}", Allowance.PRIVILEGED)
+                yield Violation(f"{spec.path(container)}.securityContext.{field}", Allowance.PRIVILEGED)
 
 
 def _fields(security: Security) -> Iterator[str]:

@@ -17,8 +17,8 @@ _NEGATIVE_OPERATORS: Final = ("NotIn", "DoesNotExist")
 
 def violations(spec: PodSpec) -> Iterator[Violation]:
     """Fields by which a pod would run on a node of the control plane."""
-    for role in _ROLES if spec.node_selector else ():
-        if role in (spec.node_selector or ()):
+    for role in spec.node_selector or ():
+        if role in _ROLES:
             yield Violation(f"spec.nodeSelector: {role}", Allowance.CONTROL_PLANE_NODES)
     for one in spec.required_expressions if spec.affinity else ():
         if one.key in _ROLES and one.operator not in _NEGATIVE_OPERATORS:

@@ -195,14 +195,17 @@ class PodSpec(Lax):
     ephemeral_containers: tuple[Container, ...] | None = None
 
     @property
-    def all_containers(self) -> Iterator[tuple[str, Container]]:
-        """Every container, with the path of its field."""
-        for field, containers in (
-            ("initContainers", self.init_containers),
-            ("containers", self.containers),
-            ("ephemeralContainers", self.ephemeral_containers),
-        ):
-            yield from ((f"spec.{field}[{one.name}]", one) for one in containers or ())
+    def all_containers(self) -> Iterator[Container]:
+        """Every container."""
+        for containers in (self.init_containers, self.containers, self.ephemeral_containers):
+            if containers:
+                yield from containers
+
+    def path(self, container: Container) -> str:
+        """The path of a container's field."""
+        lists = {"initContainers": self.init_containers, "ephemeralContainers": self.ephemeral_containers}
+        field = next((name for name, those in lists.items() if any(one is container for one in those or ())), None)
+        return f"spec.{field or 'containers'}[{container.name}]"
 
     @property
     def required_expressions(self) -> Iterator[Expression]:

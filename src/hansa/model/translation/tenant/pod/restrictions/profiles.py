@@ -25,13 +25,15 @@ _APP_ARMOR_VALUES: Final = ("", "runtime/default")
 def violations(spec: PodSpec) -> Iterator[Violation]:
     """Fields that make the confinement of a container weaker than the default."""
     if (of_pod := spec.security_context) is not None:
-        yield from _unconfined("spec.securityContext", of_pod)
+        for field, allowance in _unconfined(of_pod):
+            yield Violation(f"spec.securityContext.{field}", allowance)
         for sysctl in of_pod.sysctls or ():
             if sysctl.name not in SYSCTLS:
                 yield Violation(f"spec.securityContext.sysctls: {sysctl.name}", Allowance.SYSCTLS)
-    for path, container in spec.all_containers:
+    for container in spec.all_containers:
         if container.security_context is not None:
-            yield from _unconfined(f"{path}.securityContext", container.security_context)
+            for field, allowance in _unconfined(container.security_context):
+                yield Violation(f"{spec.path(container)}.securityContext.{field}", allowance)
 
 
 def annotated(pod: Object) -> Iterator[Violation]:
@@ -42,18 +44,17 @@ def annotated(pod: Object) -> Iterator[Violation]:
             yield Violation(f"metadata.annotations[{key}]: {value}", Allowance.APP_ARMOR)
 
 
-def _unconfined(path: str, security: PodSecurityContext | Security) -> Iterator[Violation]:
-    for name, profile, allowance in (
-        ("seccompProfile", security.seccomp_profile, Allowance.SECCOMP),
-        ("appArmorProfile", security.app_armor_profile, Allowance.APP_ARMOR),
-    ):
-        if profile is not None and profile.type not in PROFILES:
-            yield Violation(f"{path}.{name}.type: {profile.type}", allowance)
-    if (options := security.se_linux_options) is not None:
-        for field, value, allowed in (
-            ("type", options.type or "", SE_LINUX_TYPES),
-            ("user", options.user or "", ("",)),
-            ("role", options.role or "", ("",)),
-        ):
-            if value not in allowed:
-                yield Violation(f"{path}.seLinuxOptions.{field}: {value}", Allowance.SE_LINUX)
+def _unconfined(security: PodSecurityContext | Security) -> Iterator[tuple[str, Allowance]]:
+    seccomp, app_armor, options = security.seccomp_profile, security.app_armor_profile, security.se_linux_options
+    if seccomp is not None and seccomp.type not in PROFILES:
+        yield f"seccompProfile.type: {seccomp.type}", Allowance.SECCOMP
+    if app_armor is not None and app_armor.type not in PROFILES:
+        yield f"appArmorProfile.type: {app_armor.type}", Allowance.APP_ARMOR
+    if options is None:
+        return
+    if (options.type or "") not in SE_LINUX_TYPES:
+        yield f"seLinuxOptions.type: {options.type}", Allowance.SE_LINUX
+    if options.user:
+        yield f"seLinuxOptions.user: {options.user}", Allowance.SE_LINUX
+    if options.role:
+        yield f"seLinuxOptions.role: {options.role}", Allowance.SE_LINUX

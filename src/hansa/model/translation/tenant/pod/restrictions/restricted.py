@@ -25,10 +25,11 @@ def _problems(spec: PodSpec) -> Iterator[str]:
     of_pod = spec.security_context
     if of_pod is not None and of_pod.run_as_user == 0:
         yield "spec.securityContext.runAsUser other than 0"
-    for path, container in spec.all_containers:
-        yield from (f"{path}.securityContext.{one}" for one in _any_system(spec, container))
+    for container in spec.all_containers:
+        path = f"{spec.path(container)}.securityContext"
+        yield from (f"{path}.{one}" for one in _any_system(spec, container))
         if not is_windows:
-            yield from (f"{path}.securityContext.{one}" for one in _linux(spec, container))
+            yield from (f"{path}.{one}" for one in _linux(spec, container))
 
 
 def _any_system(spec: PodSpec, container: Container) -> Iterator[str]:

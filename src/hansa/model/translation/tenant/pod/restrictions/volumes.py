@@ -1,7 +1,8 @@
 """Restrictions on the types of a pod's volumes: those that have only what is the tenant's own."""
 
+import contextlib
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -23,6 +24,15 @@ class _Projected(Lax):
     sources: tuple[dict[str, msgspec.Raw], ...] | None = None
 
 
+class _Template(Lax):
+    spec: dict[str, Any]
+
+
+class _Ephemeral(Lax):
+    volume_claim_template: _Template
+
+
+_EPHEMERAL: Final = msgspec.json.Decoder(_Ephemeral)
 _PROJECTED: Final = msgspec.json.Decoder(_Projected)
 _NO_NAME: Final = msgspec.Raw(b'""')
 
@@ -36,6 +46,15 @@ def violations(spec: PodSpec) -> Iterator[Violation]:
             elif kind not in TYPES and kind != "name" and bytes(value) != _NULL:
                 allowance = Allowance(kind) if kind in VOLUME_TYPES else None
                 yield Violation(f"{_path(volume)}.{kind}: {bytes(value)[:_SHOWN].decode(errors='replace')}", allowance)
+
+
+def claim_templates(spec: PodSpec) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """The path, the volume's name and the claim's spec of each ephemeral volume."""
+    for volume in spec.volumes or ():
+        if "ephemeral" in volume:
+            with contextlib.suppress(msgspec.ValidationError):  # its claim is refused as well
+                template = _EPHEMERAL.decode(volume["ephemeral"]).volume_claim_template
+                yield f"{_path(volume)}.ephemeral.volumeClaimTemplate.spec", _name(volume), template.spec
 
 
 def _sources(volume: dict[str, msgspec.Raw], projected: msgspec.Raw) -> Iterator[Violation]:
@@ -52,5 +71,8 @@ def _sources(volume: dict[str, msgspec.Raw], projected: msgspec.Raw) -> Iterator
 
 
 def _path(volume: dict[str, msgspec.Raw]) -> str:
-    name = bytes(volume.get("name", _NO_NAME)).decode().strip('"')
-    return f"spec.volumes[{name}]"
+    return f"spec.volumes[{_name(volume)}]"
+
+
+def _name(volume: dict[str, msgspec.Raw]) -> str:
+    return bytes(volume.get("name", _NO_NAME)).decode().strip('"')
