@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+from pathlib import Path
 
 import pytest
 
@@ -137,3 +138,25 @@ async def test_by_setting_only_what_pods_use_is_synced(mallory, below, namespace
     finally:
         await patch(api.VIRTUAL_CLUSTERS, "mallory", {"spec": {"syncUnused": None}}, namespace="default")
     await below.there(MAPS, "big-unused", mallory.below(namespace))
+
+
+async def test_the_syncers_memory_does_not_grow_with_what_a_tenant_stores(tenants, mallory, below, namespace):
+    async with limited(below, mallory, namespace, bytes="8Mi"):
+        await mallory.make(MAPS, "big", namespace, data={"text": "x" * 900 * KIB})
+        await below.there(MAPS, "big", mallory.below(namespace))
+        before = memory(tenants.program)
+        for number in range(60):
+            await mallory.make(MAPS, f"big{number}", namespace, data={"text": f"{number}" * 450 * KIB})
+        await condition(below, "mallory", "False")
+        last = {"name": "it", "configMap": {"name": "big59"}}
+        await mallory.make(resources.PODS, "web", namespace, **pod(volumes=[last]))
+        await mallory.phase("web", namespace)  # its content is read when it is needed
+        found = await below.there(MAPS, "big59", mallory.below(namespace))
+        assert found["data"]["text"].startswith("5959")
+        assert memory(tenants.program) - before < 40 * 1024  # of 54 MB, which were kept twice
+
+
+def memory(program):
+    """The resident memory of a program, in KiB."""
+    [line] = [one for one in Path(f"/proc/{program.pid}/status").read_text().splitlines() if one.startswith("VmRSS")]
+    return int(line.split()[1])

@@ -6,7 +6,8 @@ import random as randomness
 import secrets
 import socket
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import TypedDict
 
 import hansa
@@ -64,7 +65,13 @@ class Program:
         return Informers(cluster, client, supervisor=self.manager.supervisor, **self.common())
 
     def cluster(
-        self, name: str, client: Client, *, namespaces: frozenset[str] | None = None, is_verified: bool = False
+        self,
+        name: str,
+        client: Client,
+        *,
+        namespaces: frozenset[str] | None = None,
+        is_verified: bool = False,
+        most_content: Mapping[Resource, int] = MappingProxyType({}),
     ) -> Cluster:
         """A cluster with its informers and health; `namespaces` are those that its credentials may read, None: all."""
         return Cluster(
@@ -73,6 +80,7 @@ class Program:
             supervisor=self.manager.supervisor,
             namespaces=namespaces,
             is_verified=is_verified,
+            most_content=most_content,
             **self.common(),
         )
 

@@ -151,7 +151,7 @@ class _Components:
             await self.meta.identify(),
             conditions=conditions,
             connect=_client,
-            join=functools.partial(self.program.cluster, is_verified=True),
+            join=functools.partial(self.program.cluster, is_verified=True, most_content=virtualcluster.MOST_CONTENT),
             routes=self.supers.routes,
             check=self.supers.check,
             **self.program.common(),

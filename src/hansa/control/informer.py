@@ -7,8 +7,10 @@ import asyncio
 import contextlib
 import dataclasses
 import functools
+import math
 import random as randomness
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from types import MappingProxyType
 
 from hansa.control import store
 from hansa.kube import client, objects, resource, watching
@@ -52,6 +54,7 @@ class Informers:
     """The informers of one cluster. A cache stays known for `patience` seconds while its watch is interrupted.
 
     `verify` is awaited before a full list replaces the cache; if it raises, the list does not count and is repeated.
+    Of resources in `most_content`, a cache keeps only so many bytes of content.
     """
 
     def __init__(
@@ -66,8 +69,9 @@ class Informers:
         patience: float = 120.0,
         watch_patience: watching.Patience | None = None,
         verify: Callable[[], Awaitable[None]] | None = None,
+        most_content: Mapping[resource.Resource, int] = MappingProxyType({}),
     ) -> None:
-        self.cluster, self._verify = cluster, verify
+        self.cluster, self._verify, self._most_content = cluster, verify, most_content
         self._client, self._supervisor, self._clock, self._random = client, supervisor, clock, random
         self._metrics, self._patience = metrics, patience
         self._watch_patience = dataclasses.replace(watch_patience or watching.Patience(), memory=patience)
@@ -124,6 +128,7 @@ class Informers:
             metrics=self._metrics,
             patience=self._patience,
             matches=scope.matches,
+            most_content=self._most_content.get(scope.resource, math.inf),
         )
         run = functools.partial(self._follow, scope, cache)
         narrowed = {"namespace": scope.namespace, "label_selector": scope.labels, "field_selector": scope.fields}

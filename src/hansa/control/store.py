@@ -3,6 +3,7 @@
 It never returns to an older state and never restores a deleted object. Running the watch is left to the informer.
 """
 
+import math
 from collections.abc import Callable
 
 from hansa.control import freshness, table, versions
@@ -14,6 +15,7 @@ class Store(table.Table):
     """A table of objects of one API server. A missing object is absent in the cluster only if `freshness.is_known`.
 
     The cache stays known for `patience` seconds while its watch is interrupted; `matches` is the filter of the scope.
+    Of content, it keeps as many bytes as `most_content`; further objects are outlined.
     """
 
     def __init__(
@@ -26,10 +28,12 @@ class Store(table.Table):
         metrics: metrics.Registry,
         patience: float = 120.0,
         matches: Callable[[objects.Object], bool] = lambda _: True,
+        most_content: float = math.inf,
     ) -> None:
         super().__init__(name, cluster=cluster, resource=resource, metrics=metrics)
         self.freshness = freshness.Freshness(name, clock=clock, patience=patience)
         self._matches = matches
+        self._most_content, self._content, self._listed = most_content, 0, 0
         self._history = versions.History()
         self._listing: dict[objects.NamespacedName, objects.Object] | None = None
         labels = ["cluster", "resource"]
@@ -74,7 +78,7 @@ class Store(table.Table):
             case watching.Bookmark(version):
                 self._history.reach(version)
             case watching.Restarted():
-                self._listing = {}
+                self._listing, self._listed = {}, 0
                 self._lists.labels(self.cluster, self.resource).inc()
             case watching.Synced(version):
                 self._replace(version)
@@ -86,6 +90,16 @@ class Store(table.Table):
         if self.freshness.error and self._listing is None:
             self.freshness.resume()
 
+    def put(self, key: objects.NamespacedName, new: objects.Object | None) -> None:
+        """Replace or remove an object, and notify the listeners; without its content if there is too much."""
+        if self._most_content < math.inf:
+            old = self.get(key)
+            self._content -= old.size if old is not None and old.is_whole else 0
+            if new is not None and self._content + new.size > self._most_content:
+                new = new.outlined()
+            self._content += new.size if new is not None and new.is_whole else 0
+        super().put(key, new)
+
     def close(self) -> None:
         """End the timers and gauges; the store is not used any more."""
         self.freshness.close()
@@ -94,7 +108,7 @@ class Store(table.Table):
 
     def _present(self, obj: objects.Object) -> None:
         if self._listing is not None:
-            self._listing[obj.key] = obj
+            self._list(obj, self._listing)
             return
         self._history.reach(obj.version)
         old = self.get(obj.key)
@@ -103,6 +117,16 @@ class Store(table.Table):
         ):
             return
         self.put(obj.key, obj)
+
+    def _list(self, obj: objects.Object, listing: dict[objects.NamespacedName, objects.Object]) -> None:
+        """Add an object to a full list, which must not take more memory than the table."""
+        if self._most_content < math.inf:
+            former = listing.pop(obj.key, None)
+            self._listed -= former.size if former is not None and former.is_whole else 0
+            if self._listed + obj.size > self._most_content:
+                obj = obj.outlined()
+            self._listed += obj.size if obj.is_whole else 0
+        listing[obj.key] = obj
 
     def _absent(self, obj: objects.Object) -> None:
         if self._listing is not None:

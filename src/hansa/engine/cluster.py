@@ -7,10 +7,13 @@ import asyncio
 import dataclasses
 import logging
 import random as randomness
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from hansa.control import informer
 from hansa.engine import inflight, probing
 from hansa.kube import client, errors, resources, watching
+from hansa.kube.resource import Resource
 from hansa.runtime import backoff, clock, metrics, tasks
 
 log = logging.getLogger(__name__)
@@ -27,7 +30,8 @@ class Cluster:
     With `is_verified`, a full list counts only if the cluster still has the id that it had: after a loss of its data,
     all of its objects would seem to be deleted.
 
-    The client belongs to the caller; `close` ends the watches.
+    Of resources in `most_content`, caches keep only so many bytes of content. The client belongs to the caller; `close`
+    ends the watches.
     """
 
     def __init__(
@@ -43,6 +47,7 @@ class Cluster:
         namespaces: frozenset[str] | None = None,
         cluster_id: str = "",
         is_verified: bool = False,
+        most_content: Mapping[Resource, int] = MappingProxyType({}),
     ) -> None:
         self.name, self.client, self.namespaces = name, client, namespaces
         self.health = probing.ReachabilityProbe(name, client, clock=clock)
@@ -57,6 +62,7 @@ class Cluster:
             patience=CACHE_PATIENCE,
             watch_patience=watch_patience,
             verify=self._verify if is_verified else None,
+            most_content=most_content,
         )
         self._clock, self._random = clock, random
         self._id, self._identifying = cluster_id, asyncio.Lock()

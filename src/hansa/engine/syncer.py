@@ -16,6 +16,7 @@ from hansa.engine.view.topics import NamespaceQuota
 from hansa.engine.view.upper_view import UpperView
 from hansa.engine.view.usage import FullLimit
 from hansa.kube import resources
+from hansa.kube.errors import ApiError
 from hansa.kube.objects import Malformed, NamespacedName, Object
 from hansa.kube.resource import Resource
 from hansa.model import decision, placement, plan
@@ -144,9 +145,14 @@ class Syncer:
         try:
             snapshot = view.snapshot(key)
             todo = decision.decide(snapshot.pair, self._mode)
+            if any(isinstance(one, plan.Read) for one in todo.actions):
+                snapshot = view.snapshot(key, whole=await self._read(view, key))
+                todo = decision.decide(snapshot.pair, self._mode)
         except Malformed as error:
             self._views.warn(key, "Malformed", str(error))
             return controller.Terminal(str(error))
+        if any(isinstance(one, plan.Read) for one in todo.actions):
+            return controller.After(RETRY)  # it could not be read, or it changed and the cache does not have it yet
         with view.decided(snapshot, todo):
             self._report(view, snapshot.pair, todo)
             problems = await self._applied(todo, snapshot.pair, view)
@@ -157,6 +163,13 @@ class Syncer:
             return self._outcome(key, problems)
         self._notify_quota(todo)
         return controller.Done()
+
+    async def _read(self, view: UpperView, key: Key) -> Object | None:
+        """An upper object whose cache has only an outline; None if it cannot be read."""
+        try:
+            return await view.clusters.upper.cluster.client.get(key.resource, key.name, namespace=key.namespace)
+        except ApiError:
+            return None
 
     async def _applied(self, todo: plan.Plan, decided: Pair, view: UpperView) -> list[applier.Problem]:
         """Apply a plan; names of the lower cluster in messages are replaced by those of the upper one."""

@@ -104,6 +104,7 @@ class Object(msgspec.Struct, frozen=True, gc=False):
     _status: bytes = b""
     _others: dict[str, bytes] | None = None
     _unknown: dict[str, Raw] | None = None  # metadata fields that Metadata does not know
+    _left_out: int = 0  # bytes of content that were left out
 
     def __repr__(self) -> str:
         return f"{self.kind or 'Object'}({self.key} @{self.version})"
@@ -180,10 +181,22 @@ class Object(msgspec.Struct, frozen=True, gc=False):
     def size(self) -> int:
         """Bytes of labels, annotations and fields other than the status, about as the server stores them."""
         meta, others = self.metadata, self._others
-        size = len(self._spec) + (sum(map(len, others.values())) if others else 0)
+        size = self._left_out + len(self._spec) + (sum(map(len, others.values())) if others else 0)
         for table in (meta.labels, meta.annotations):
             size += sum(map(len, table)) + sum(map(len, table.values()))
         return size
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing was left out of it."""
+        return not self._left_out
+
+    def outlined(self) -> Self:
+        """The object without labels, annotations and fields. Its size stays."""
+        if not self.size:
+            return self
+        metadata = msgspec.structs.replace(self.metadata, _labels=None, _annotations=None, managed_fields=UNSET)
+        return type(self)(self.api_version, self.kind, metadata, _left_out=self.size)
 
     def raw(self, field: str) -> bytes:
         """A top-level field as JSON; empty when there is none. Equal bytes mean equal values."""

@@ -20,6 +20,7 @@ from hansa.model.plan import (
     OverLimit,
     Patch,
     Plan,
+    Read,
     Reason,
     Refuse,
     SetFinalizers,
@@ -175,6 +176,9 @@ def _absent(case: _Case, upper: Object, cluster: str, grade: Grade) -> Iterator[
 
 
 def _create(case: _Case, upper: Object, cluster: str) -> Iterator[Action]:
+    if not upper.is_whole:
+        yield _over_limit(case, cluster, upper) or Read(case.home)
+        return
     on_create, made = case.rule.on_create, case.mode.desired(upper, case.pair.key, case.pair.links[cluster])
     made = made if on_create is None else on_create(made)
     if over := _over_limit(case, cluster, made):
@@ -232,6 +236,9 @@ def _update(case: _Case, upper: Object, lower: Object, cluster: str) -> Iterator
     link = case.pair.links[cluster]
     if refusal := case.rule.refusal(upper, link):
         yield Refuse(cluster, refusal)
+        return
+    if not upper.is_whole:
+        yield Read(case.home)
         return
     yield from _omission(case, upper, cluster)
     desired = case.mode.desired(upper, case.pair.key, link)

@@ -3,6 +3,7 @@
 Pure. The sums are the caches', who waits for room is left to `engine.view.usage`.
 """
 
+import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -14,8 +15,11 @@ from hansa.kube import resources
 from hansa.kube.language import quantity
 from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
+from hansa.model import requests
 
 MIB: Final = 2**20
+MILLI: Final = 1000
+UNLIMITED: Final = 2**62
 # The part of `bytes` and `objects` that only objects in use may fill: pods, and what something refers to.
 RESERVED: Final = 1 / 8
 
@@ -29,6 +33,8 @@ class Limit(StrEnum):
     PODS = "pods"
     NODE_PORTS = "nodePorts"
     LOAD_BALANCERS = "loadBalancers"
+    CPU = "cpu"  # requests of pods that are not finished
+    MEMORY = "memory"
 
 
 class Amounts(NamedTuple):
@@ -40,6 +46,8 @@ class Amounts(NamedTuple):
     pods: int = 0
     node_ports: int = 0
     load_balancers: int = 0
+    cpu: int = 0  # in thousandths of a core
+    memory: int = 0  # in bytes
 
     def of(self, limit: Limit) -> int:
         """One of the amounts."""
@@ -55,6 +63,8 @@ class Limits(NamedTuple):
     pods: int = 10_000
     node_ports: int = 100
     load_balancers: int = 20
+    cpu: int = UNLIMITED
+    memory: int = UNLIMITED
 
     def of(self, limit: Limit, *, is_used: bool = True) -> int:
         """The most of one, for an object that is in use or not."""
@@ -87,6 +97,7 @@ def amounts(resource: Resource, obj: Object | None) -> Amounts:
     if obj is None:
         return NOTHING
     ports, balancers = _service_amounts(obj) if resource == resources.SERVICES else (0, 0)
+    cpu, memory = _pod_requests(obj) if resource == resources.PODS else (0, 0)
     return Amounts(
         obj.size,
         1,
@@ -94,6 +105,8 @@ def amounts(resource: Resource, obj: Object | None) -> Amounts:
         int(resource == resources.PODS),
         ports,
         balancers,
+        cpu,
+        memory,
     )
 
 
@@ -113,7 +126,9 @@ def difference(after: Amounts, before: Amounts) -> Amounts:
 
 def shown(limit: Limit, amount: int) -> str:
     """An amount for users."""
-    return f"{amount / MIB:.1f} MiB" if limit is Limit.BYTES else str(amount)
+    if limit in {Limit.BYTES, Limit.MEMORY}:
+        return f"{amount / MIB:.1f} MiB"
+    return f"{amount / MILLI:g}" if limit is Limit.CPU else str(amount)
 
 
 def message(limit: Limit, room: Room, needs: Amounts, cluster: str) -> str:
@@ -132,14 +147,15 @@ def merged(defaults: Limits, *changes: Mapping[str, int | str]) -> tuple[Limits,
     values, invalid = list(defaults), []
     for name, given in ((name, given) for one in changes for name, given in one.items()):
         try:
-            values[_ORDER[Limit(name)]] = _parsed(given)
+            values[_ORDER[Limit(name)]] = _parsed(Limit(name), given)
         except ValueError as error:
             invalid.append(f"limit {name}: {error}; supported: {', '.join(Limit)}")
     return Limits(*values), invalid
 
 
-def _parsed(given: int | str) -> int:
-    value = given if isinstance(given, int) else quantity.parse(given).value()
+def _parsed(limit: Limit, given: int | str) -> int:
+    amount = quantity.parse(given)
+    value = amount.milli() if limit is Limit.CPU else amount.value()
     if value < 0:
         raise ValueError(f"{given} is negative")
     return value
@@ -158,6 +174,19 @@ class _Service(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     ports: tuple[_Port, ...] | None = None
     allocate_load_balancer_node_ports: bool | None = None
     external_traffic_policy: str | None = None
+
+
+@functools.lru_cache(maxsize=256)
+def _requests(spec: bytes) -> tuple[int, int]:
+    """The requests of a pod: computed once, although most changes of a pod are those of its status."""
+    found = requests.of_spec(spec)
+    return found.get("cpu", 0) // quantity.MILLI, found.get("memory", 0) // quantity.UNIT
+
+
+def _pod_requests(pod: Object) -> tuple[int, int]:
+    status = pod.raw("status")
+    is_finished = b'"phase":"Succeeded"' in status or b'"phase":"Failed"' in status
+    return (0, 0) if is_finished else _requests(pod.raw("spec"))
 
 
 def _service_amounts(service: Object) -> tuple[int, int]:

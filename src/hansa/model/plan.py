@@ -115,6 +115,13 @@ class OverLimit:
 
 
 @dataclass(frozen=True, slots=True)
+class Read:
+    """The upper object is outlined, and its content is needed: it is read, and decided about again."""
+
+    cluster: str
+
+
+@dataclass(frozen=True, slots=True)
 class Wait:
     """Nothing can be done yet. The key is requeued after `seconds`, or when the upper object `until` changes."""
 
@@ -124,7 +131,7 @@ class Wait:
 
 
 Write = Create | Patch | Delete | Bind | SetFinalizers
-Action = Write | Conflict | Refuse | OverLimit | Wait
+Action = Write | Conflict | Refuse | OverLimit | Read | Wait
 
 
 @dataclass(frozen=True, slots=True)

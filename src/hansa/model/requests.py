@@ -81,6 +81,11 @@ def of_pod(pod: objects.Object) -> Amounts:
     return _with_pod_count(pod.decode("spec", _Spec), pod.decode("status", _Status))
 
 
+def of_spec(raw: bytes) -> Amounts:
+    """The requests of a pod with this spec, as JSON, without those of a resize."""
+    return _whole_pod(msgspec.json.decode(raw or b"{}", type=_Spec), _Status())
+
+
 def is_finished(pod: objects.Object) -> bool:
     """Whether a pod is Succeeded or Failed, so that its requests no longer count."""
     return pod.decode("status", _Status).phase in _FINISHED

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from hansa.kube import resources
 from hansa.model import keys, lifecycle, placement
+from hansa.model.limits import MIB
 from hansa.model.mode import Mode, Rule
 from hansa.model.translation.common import accounts, ingress, object_metadata, secrets, storage
 from hansa.model.translation.common import services as common_services
@@ -33,6 +34,9 @@ from hansa.model.translation.tenant import storage as tenant_storage
 from hansa.model.translation.tenant.pod import environment, readiness, restrictions
 from hansa.modes import virtualcluster_pool
 from hansa.modes.virtualcluster_settings import VirtualClusterSettings
+
+# Bytes of tenants' ConfigMaps and Secrets that are cached, each; the content of others is read when it is needed.
+MOST_CONTENT = {resources.CONFIG_MAPS: 8 * MIB, resources.SECRETS: 8 * MIB}
 
 
 def mode(settings: VirtualClusterSettings) -> Mode:

@@ -78,6 +78,7 @@ def shown_limits() -> str:
     return ",".join(
         f"{name}={amount // limits.MIB}Mi" if name is limits.Limit.BYTES else f"{name}={amount}"
         for name, amount in amounts
+        if amount < limits.UNLIMITED
     )
 
 

@@ -5,7 +5,8 @@ from collections import Counter
 
 from hansa.kube import resources
 from hansa.model import keys
-from pool_league import bound
+from hansa.tenancy import api
+from pool_league import PLACEMENTS, SLICE, bound
 
 TWO = {"cpu": "200m", "memory": "200Mi"}
 
@@ -170,3 +171,16 @@ async def test_a_scheduler_that_is_killed_again_and_again_gives_nothing_twice(po
     assert all(number <= 8 for number in held.values()), f"each cluster has 4 CPU, and {held} is more"
     for space in spaces:
         await pool.meta.kubectl("delete", "namespace", space, "--wait=false")
+
+
+async def test_a_forged_plan_with_equal_placements_takes_no_slices_and_the_record_is_not_the_tenants(pool, namespace):
+    name = namespace
+    forged = '{"placements":{"r1":3},"slice":{"cpu":"100k"}}'
+    annotations = {PLACEMENTS: '{"r1":3}', "hansa.dev/planned": forged, SLICE: '{"cpu":"100k"}'}
+    await pool.meta.make(resources.NAMESPACES, name, metadata={"annotations": annotations})
+    await pool.quota(name, cpu="300k")
+    await pool.condition(name, "InsufficientCapacity", message="3 slices are not placed")
+    found = await pool.meta.client.get(resources.NAMESPACES, name)
+    assert annotations.keys() & found.annotations.keys() == {SLICE}
+    vc = await pool.meta.client.get(api.VIRTUAL_CLUSTERS, "blue", namespace="default")
+    assert name not in vc.status.get("placements", {})

@@ -349,3 +349,30 @@ def test_in_whatever_order_news_and_answers_come_no_object_steps_back_or_returns
         assert not cache._history._gone
 
     simulation.run(main)
+
+
+def a_map(name, version, size):
+    return objects.Object.of(
+        {
+            "metadata": {"name": name, "namespace": "ns", "uid": name, "resourceVersion": str(version)},
+            "data": "x" * size,
+        }
+    )
+
+
+def wholes(cache):
+    return {k.name for k, obj in cache.snapshot().items() if obj.is_whole}
+
+
+def test_objects_beyond_the_limit_of_content_are_outlined_and_keep_their_size():
+    async def main(world):
+        cache = make(world, most_content=250)
+        listed(cache, 10, a_map("a", 1, 98), a_map("b", 2, 98), a_map("c", 3, 98))
+        first = wholes(cache), {obj.size for obj in cache.snapshot().values()}
+        cache.apply(watching.Deleted(a_map("a", 11, 98)))
+        cache.apply(watching.Modified(a_map("c", 12, 98)))
+        cache.apply(watching.Added(a_map("d", 13, 98)))
+        listed(cache, 20, a_map("d", 13, 98), a_map("b", 2, 98), a_map("c", 12, 98))
+        return first, wholes(cache), cache.get(key("d")).get("data")
+
+    assert run(main) == (({"a", "b"}, {100}), {"b", "c"}, None)

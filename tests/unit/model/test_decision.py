@@ -10,6 +10,7 @@ from hansa.kube import resources
 from hansa.kube.objects import NamespacedName, Object
 from hansa.kube.resource import Resource
 from hansa.model import decision, keys, lifecycle, plan, stamp
+from hansa.model.limits import Amounts, Limit, Limits, Room
 from hansa.model.lookups import Found, Lookups
 from hansa.model.mode import Mode, PatchPart, Rule, patches_of
 from hansa.model.pair import Grade, Key, Link, Pair, Side, Unknown
@@ -397,3 +398,13 @@ def test_a_copy_of_another_route_between_the_same_clusters_is_left_alone_while_i
 )
 def test_where_an_object_is_only_kept_a_copy_lives_on_and_none_is_created(above, below, lines):
     assert decided(above, below, {"a": Grade.KEPT}) == lines
+
+
+def test_the_content_of_an_outlined_object_is_read_only_if_a_copy_is_written():
+    outlined, settled = upper().outlined(), frozenset({"a"})
+    assert actions(outlined, {}, of=SETTINGS) == (plan.Read("up"),)
+    assert plan.Read("up") in actions(outlined, {"a": lower()}, of=SETTINGS)
+    assert plan.Read("up") not in actions(outlined, {"a": lower()}, of=SETTINGS, in_sync=settled)
+    full = {"a": Room(Limits(objects=0), Amounts())}
+    [over] = actions(outlined, {}, of=SETTINGS, room=full)
+    assert (over.limit, over.needs.bytes) == (Limit.OBJECTS, upper().size)

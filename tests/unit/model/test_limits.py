@@ -39,6 +39,15 @@ def test_pods_and_namespaces_count_as_such():
     assert limits.amounts(resources.PODS, None) == limits.NOTHING
 
 
+@pytest.mark.parametrize(
+    ("phase", "requested"), [("Running", (1500, 2**30)), ("Succeeded", (0, 0)), ("Failed", (0, 0))]
+)
+def test_requests_of_pods_count_until_they_are_finished(phase, requested):
+    wanted = [{"name": str(n), "resources": {"requests": {"cpu": "750m", "memory": "512Mi"}}} for n in range(2)]
+    found = limits.amounts(resources.PODS, an_object("Pod", spec={"containers": wanted}, status={"phase": phase}))
+    assert (found.cpu, found.memory) == requested
+
+
 def test_an_eighth_of_bytes_and_objects_is_kept_for_what_is_in_use():
     most = Limits(bytes=800, objects=8, pods=8)
     for is_used, wanted in ((False, Limit.OBJECTS), (True, None)):
@@ -54,6 +63,7 @@ def test_what_does_not_grow_exceeds_no_limit_even_if_it_was_lowered():
 def test_later_limits_win_and_invalid_ones_are_named():
     merged, invalid = limits.merged(Limits(), {"bytes": "1Mi", "pods": 5}, {"pods": "7"})
     assert (merged.bytes, merged.pods, merged.objects, invalid) == (2**20, 7, Limits().objects, [])
+    assert limits.merged(Limits(), {"cpu": "1500m", "memory": "1Gi"})[0][-2:] == (1500, 2**30)
     for given, reason in (({"pods": -1}, "-1 is negative"), ({"cores": 1}, "cores"), ({"bytes": "lots"}, "lots")):
         same, [message] = limits.merged(Limits(), given)
         assert same == Limits()

@@ -69,8 +69,8 @@ class Snapshots:
     in_flight: set[tuple[Key, str]]  # keys and clusters with a write that has no answer yet
     clock: clock.Clock
 
-    def of(self, key: Key) -> Snapshot:
-        """All that a decision on the key reads."""
+    def of(self, key: Key, *, whole: Object | None = None) -> Snapshot:
+        """All that a decision on the key reads. `whole` replaces an outline of the same version."""
         rule, upper_side = self.clusters.mode.rules[key.resource], self.clusters.upper
         sources = rule.computed_from(key)
         topics: list[Topic] = [NamespaceScope(key.cluster, one.resource, one.namespace) for one in sources]
@@ -80,6 +80,8 @@ class Snapshots:
         upper = Unknown(WRITE_IN_FLIGHT) if is_written else self.placements.source(key)
         if isinstance(upper, Unknown):
             return Snapshot(Pair(key, upper), tuple(topics))
+        if upper is not None and whole is not None and (upper.uid, upper.version) == (whole.uid, whole.version):
+            upper = whole
         return self._known(key, upper, rule, topics)
 
     def _known(self, key: Key, upper: Object | None, rule: Rule, topics: list[Topic]) -> Snapshot:

@@ -98,9 +98,9 @@ class UpperView:
         yield from generated
         yield from (key for key in self.clusters.all_keys() if key not in generated)
 
-    def snapshot(self, key: Key) -> Snapshot:
-        """All that a decision on the key reads."""
-        return self._snapshots.of(key)
+    def snapshot(self, key: Key, *, whole: Object | None = None) -> Snapshot:
+        """All that a decision on the key reads; with the content of its upper object, if that was read."""
+        return self._snapshots.of(key, whole=whole)
 
     @contextlib.contextmanager
     def decided(self, taken: Snapshot, todo: plan.Plan) -> Iterator[None]:
