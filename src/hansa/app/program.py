@@ -6,8 +6,7 @@ import random as randomness
 import secrets
 import socket
 import sys
-from collections.abc import Iterable, Mapping
-from types import MappingProxyType
+from collections.abc import Iterable
 from typing import TypedDict
 
 import hansa
@@ -15,7 +14,7 @@ from hansa.control.election import Election
 from hansa.control.health_server import HealthServer
 from hansa.control.informer import Informers
 from hansa.control.manager import Component, Lead, Manager
-from hansa.engine.cluster import Cluster
+from hansa.engine.cluster import Budgets, Cluster
 from hansa.engine.registry import Routes
 from hansa.engine.syncer import Syncer
 from hansa.kube import resources
@@ -71,7 +70,7 @@ class Program:
         *,
         namespaces: frozenset[str] | None = None,
         is_verified: bool = False,
-        most_content: Mapping[Resource, int] = MappingProxyType({}),
+        budgets: Budgets | None = None,
     ) -> Cluster:
         """A cluster with its informers and health; `namespaces` are those that its credentials may read, None: all."""
         return Cluster(
@@ -80,7 +79,7 @@ class Program:
             supervisor=self.manager.supervisor,
             namespaces=namespaces,
             is_verified=is_verified,
-            most_content=most_content,
+            budgets=budgets,
             **self.common(),
         )
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import functools
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -151,7 +150,8 @@ class _Components:
             await self.meta.identify(),
             conditions=conditions,
             connect=_client,
-            join=functools.partial(self.program.cluster, is_verified=True, most_content=virtualcluster.MOST_CONTENT),
+            join=self._tenant,
+            bound=virtualcluster.bound,
             routes=self.supers.routes,
             check=self.supers.check,
             **self.program.common(),
@@ -160,6 +160,9 @@ class _Components:
         with contextlib.ExitStack() as stack:
             stack.callback(self.down.listen_limits(members.enqueue))
             await members.run()
+
+    def _tenant(self, name: str, client: Client) -> Cluster:
+        return self.program.cluster(name, client, is_verified=True, budgets=virtualcluster.budgets())
 
     async def follow_pool(self) -> None:
         """Reconcile super clusters of the pool in the registry."""

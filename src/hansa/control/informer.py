@@ -7,12 +7,11 @@ import asyncio
 import contextlib
 import dataclasses
 import functools
-import math
 import random as randomness
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from types import MappingProxyType
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 from hansa.control import store
+from hansa.control.content_budget import ContentBudget
 from hansa.kube import client, objects, resource, watching
 from hansa.kube.language import field_selectors, selectors
 from hansa.runtime import clock, errors, metrics, tasks
@@ -54,7 +53,7 @@ class Informers:
     """The informers of one cluster. A cache stays known for `patience` seconds while its watch is interrupted.
 
     `verify` is awaited before a full list replaces the cache; if it raises, the list does not count and is repeated.
-    Of resources in `most_content`, a cache keeps only so many bytes of content.
+    `budget_of` gives the budget of the cache of a resource, if it has one.
     """
 
     def __init__(
@@ -69,9 +68,9 @@ class Informers:
         patience: float = 120.0,
         watch_patience: watching.Patience | None = None,
         verify: Callable[[], Awaitable[None]] | None = None,
-        most_content: Mapping[resource.Resource, int] = MappingProxyType({}),
+        budget_of: Callable[[resource.Resource], ContentBudget | None] = lambda _: None,
     ) -> None:
-        self.cluster, self._verify, self._most_content = cluster, verify, most_content
+        self.cluster, self._verify, self._budget_of = cluster, verify, budget_of
         self._client, self._supervisor, self._clock, self._random = client, supervisor, clock, random
         self._metrics, self._patience = metrics, patience
         self._watch_patience = dataclasses.replace(watch_patience or watching.Patience(), memory=patience)
@@ -128,7 +127,7 @@ class Informers:
             metrics=self._metrics,
             patience=self._patience,
             matches=scope.matches,
-            most_content=self._most_content.get(scope.resource, math.inf),
+            budget=self._budget_of(scope.resource),
         )
         run = functools.partial(self._follow, scope, cache)
         narrowed = {"namespace": scope.namespace, "label_selector": scope.labels, "field_selector": scope.fields}

@@ -3,10 +3,10 @@
 It never returns to an older state and never restores a deleted object. Running the watch is left to the informer.
 """
 
-import math
 from collections.abc import Callable
 
-from hansa.control import freshness, table, versions
+from hansa.control import content_budget, freshness, table, versions
+from hansa.control.content_budget import ContentBudget
 from hansa.kube import errors, objects, watching
 from hansa.runtime import clock, metrics
 
@@ -15,7 +15,7 @@ class Store(table.Table):
     """A table of objects of one API server. A missing object is absent in the cluster only if `freshness.is_known`.
 
     The cache stays known for `patience` seconds while its watch is interrupted; `matches` is the filter of the scope.
-    Of content, it keeps as many bytes as `most_content`; further objects are outlined.
+    Objects that exceed `budget`, which several stores can share, are outlined.
     """
 
     def __init__(
@@ -28,12 +28,12 @@ class Store(table.Table):
         metrics: metrics.Registry,
         patience: float = 120.0,
         matches: Callable[[objects.Object], bool] = lambda _: True,
-        most_content: float = math.inf,
+        budget: ContentBudget | None = None,
     ) -> None:
         super().__init__(name, cluster=cluster, resource=resource, metrics=metrics)
         self.freshness = freshness.Freshness(name, clock=clock, patience=patience)
         self._matches = matches
-        self._most_content, self._content, self._listed = most_content, 0, 0
+        self._budget, self._content, self._listed = budget, 0, 0
         self._history = versions.History()
         self._listing: dict[objects.NamespacedName, objects.Object] | None = None
         labels = ["cluster", "resource"]
@@ -92,17 +92,19 @@ class Store(table.Table):
 
     def put(self, key: objects.NamespacedName, new: objects.Object | None) -> None:
         """Replace or remove an object, and notify the listeners; without its content if there is too much."""
-        if self._most_content < math.inf:
-            old = self.get(key)
-            self._content -= old.size if old is not None and old.is_whole else 0
-            if new is not None and self._content + new.size > self._most_content:
-                new = new.outlined()
-            self._content += new.size if new is not None and new.is_whole else 0
+        if (budget := self._budget) is not None:
+            before = content_budget.content(self.get(key))
+            new = None if new is None else budget.fitting(new, besides=before)
+            after = content_budget.content(new)
+            budget.move(before, after)
+            self._content += after - before
         super().put(key, new)
 
     def close(self) -> None:
         """End the timers and gauges; the store is not used any more."""
         self.freshness.close()
+        if self._budget is not None:
+            self._budget.move(self._content, 0)
         for end in self._end_gauges:
             end()
 
@@ -120,12 +122,10 @@ class Store(table.Table):
 
     def _list(self, obj: objects.Object, listing: dict[objects.NamespacedName, objects.Object]) -> None:
         """Add an object to a full list, which must not take more memory than the table."""
-        if self._most_content < math.inf:
-            former = listing.pop(obj.key, None)
-            self._listed -= former.size if former is not None and former.is_whole else 0
-            if self._listed + obj.size > self._most_content:
-                obj = obj.outlined()
-            self._listed += obj.size if obj.is_whole else 0
+        if (budget := self._budget) is not None:
+            self._listed -= content_budget.content(listing.pop(obj.key, None))
+            obj = budget.fitting(obj, besides=self._content - self._listed)
+            self._listed += content_budget.content(obj)
         listing[obj.key] = obj
 
     def _absent(self, obj: objects.Object) -> None:

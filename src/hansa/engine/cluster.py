@@ -7,10 +7,9 @@ import asyncio
 import dataclasses
 import logging
 import random as randomness
-from collections.abc import Mapping
-from types import MappingProxyType
 
 from hansa.control import informer
+from hansa.control.content_budget import ContentBudget
 from hansa.engine import inflight, probing
 from hansa.kube import client, errors, resources, watching
 from hansa.kube.resource import Resource
@@ -22,6 +21,19 @@ CACHE_PATIENCE = 120.0  # seconds for which a cache is known while its watch is 
 IDENTIFYING = backoff.Backoff(first=0.2, factor=2.0, most=5.0, jitter=0.2)
 
 
+@dataclasses.dataclass(slots=True)
+class Budgets:
+    """The budgets of a cluster's caches: of resources whose content is read again when it is needed, and of others."""
+
+    read_again: frozenset[Resource]
+    small: ContentBudget
+    large: ContentBudget
+
+    def of(self, resource: Resource) -> ContentBudget:
+        """The budget of the caches of a resource."""
+        return self.small if resource in self.read_again else self.large
+
+
 class Cluster:
     """One cluster. `namespaces` are those that its credentials may read, None if they may read all of them.
 
@@ -30,8 +42,8 @@ class Cluster:
     With `is_verified`, a full list counts only if the cluster still has the id that it had: after a loss of its data,
     all of its objects would seem to be deleted.
 
-    Of resources in `most_content`, caches keep only so many bytes of content. The client belongs to the caller; `close`
-    ends the watches.
+    `budgets` bound its caches, of a cluster that is not trusted. The client belongs to the caller; `close` ends the
+    watches.
     """
 
     def __init__(
@@ -47,9 +59,9 @@ class Cluster:
         namespaces: frozenset[str] | None = None,
         cluster_id: str = "",
         is_verified: bool = False,
-        most_content: Mapping[Resource, int] = MappingProxyType({}),
+        budgets: Budgets | None = None,
     ) -> None:
-        self.name, self.client, self.namespaces = name, client, namespaces
+        self.name, self.client, self.namespaces, self.budgets = name, client, namespaces, budgets
         self.health = probing.ReachabilityProbe(name, client, clock=clock)
         self.writes = inflight.InflightWrites(self.health)
         self.informers = informer.Informers(
@@ -62,7 +74,7 @@ class Cluster:
             patience=CACHE_PATIENCE,
             watch_patience=watch_patience,
             verify=self._verify if is_verified else None,
-            most_content=most_content,
+            budget_of=self._budget_of,
         )
         self._clock, self._random = clock, random
         self._id, self._identifying = cluster_id, asyncio.Lock()
@@ -89,6 +101,9 @@ class Cluster:
                     log.warning("cluster id not read", extra={"cluster": self.name, "error": str(error)})
                     await self._clock.sleep(IDENTIFYING.delay(failures, self._random))
         return self._id
+
+    def _budget_of(self, resource: Resource) -> ContentBudget | None:
+        return None if self.budgets is None else self.budgets.of(resource)
 
     async def _verify(self) -> None:
         if not self._id:

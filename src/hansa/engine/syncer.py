@@ -9,17 +9,18 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from hansa.control import audit, controller, queue
+from hansa.control.content_budget import ContentBudget
 from hansa.engine import applier, shared_lowers, upper_views, wakeups
 from hansa.engine.registry import Routes
 from hansa.engine.view.clusters import LinkedClusters
 from hansa.engine.view.topics import NamespaceQuota
 from hansa.engine.view.upper_view import UpperView
-from hansa.engine.view.usage import FullLimit
 from hansa.kube import resources
 from hansa.kube.errors import ApiError
 from hansa.kube.objects import Malformed, NamespacedName, Object
 from hansa.kube.resource import Resource
 from hansa.model import decision, placement, plan
+from hansa.model.limits import MIB
 from hansa.model.mode import Mode
 from hansa.model.pair import Key, Pair
 from hansa.runtime import backoff, clock, errors, listeners, metrics, tasks
@@ -121,10 +122,13 @@ class Syncer:
         view = self._views.get(upper)
         return None if view is None else view.clusters
 
-    def full_limits(self, upper: str) -> list[FullLimit]:
-        """The limits of an upper cluster that objects wait for."""
-        view = self._views.get(upper)
-        return [] if view is None else view.usage.full()
+    def full_limits(self, upper: str) -> list[str]:
+        """What of an upper cluster waits because a limit is reached, as sentences."""
+        if (view := self._views.get(upper)) is None:
+            return []
+        budgets = view.clusters.upper.cluster.budgets
+        stored = [] if budgets is None or not budgets.large.is_exceeded else [_stores_too_much(budgets.large)]
+        return [*map(str, view.usage.full()), *stored]
 
     def listen_limits(self, notify: Callable[[str], None]) -> Callable[[], None]:
         """Call `notify` with an upper cluster when `full_limits` of it changes. The returned function removes it."""
@@ -269,6 +273,13 @@ class Syncer:
 def _translated(problem: applier.Problem, view: UpperView) -> applier.Problem:
     link = view.clusters.links.get(problem.cluster)
     return problem if link is None else replace(problem, message=view.mode.upper_message(problem.message, link))
+
+
+def _stores_too_much(budget: ContentBudget) -> str:
+    return (
+        f"cached content: objects in the control plane, without ConfigMaps and Secrets, exceed {budget.most / MIB:.0f}"
+        " MiB; what exceeds that is not synced"
+    )
 
 
 def _shared(group: Hashable) -> str:

@@ -187,16 +187,21 @@ class Object(msgspec.Struct, frozen=True, gc=False):
         return size
 
     @property
+    def memory(self) -> int:
+        """About the bytes that its content takes in memory, with the status."""
+        return self.size + len(self._status)
+
+    @property
     def is_whole(self) -> bool:
         """Whether nothing was left out of it."""
         return not self._left_out
 
     def outlined(self) -> Self:
         """The object without labels, annotations and fields. Its size stays."""
-        if not self.size:
+        if not self.memory:
             return self
         metadata = msgspec.structs.replace(self.metadata, _labels=None, _annotations=None, managed_fields=UNSET)
-        return type(self)(self.api_version, self.kind, metadata, _left_out=self.size)
+        return type(self)(self.api_version, self.kind, metadata, _left_out=max(1, self.size))
 
     def raw(self, field: str) -> bytes:
         """A top-level field as JSON; empty when there is none. Equal bytes mean equal values."""

@@ -110,13 +110,9 @@ def amounts(resource: Resource, obj: Object | None) -> Amounts:
     )
 
 
-def total(parts: Iterable[Iterable[int]]) -> Amounts:
+def total(parts: Iterable[tuple[int, ...]]) -> Amounts:
     """The sum; empty parts count as nothing."""
-    summed = list(NOTHING)
-    for part in parts:
-        for number, amount in enumerate(part):
-            summed[number] += amount
-    return Amounts(*summed)
+    return Amounts(*map(sum, zip(NOTHING, *filter(None, parts), strict=True)))
 
 
 def difference(after: Amounts, before: Amounts) -> Amounts:

@@ -7,9 +7,12 @@ the super cluster to its tenants. What a pool of super clusters changes is in `v
 from collections.abc import Iterable
 from dataclasses import replace
 
+from hansa.control.content_budget import ContentBudget
+from hansa.engine.cluster import Budgets, Cluster
+from hansa.engine.registry import Route
 from hansa.kube import resources
 from hansa.model import keys, lifecycle, placement
-from hansa.model.limits import MIB
+from hansa.model.limits import DEFAULT_LIMITS, MIB
 from hansa.model.mode import Mode, Rule
 from hansa.model.translation.common import accounts, ingress, object_metadata, secrets, storage
 from hansa.model.translation.common import services as common_services
@@ -32,11 +35,27 @@ from hansa.model.translation.tenant import (
 from hansa.model.translation.tenant import secrets as tenant_secrets
 from hansa.model.translation.tenant import storage as tenant_storage
 from hansa.model.translation.tenant.pod import environment, readiness, restrictions
+from hansa.model.translation.tenant.tenant_settings import TenantSettings
 from hansa.modes import virtualcluster_pool
 from hansa.modes.virtualcluster_settings import VirtualClusterSettings
 
-# Bytes of tenants' ConfigMaps and Secrets that are cached, each; the content of others is read when it is needed.
-MOST_CONTENT = {resources.CONFIG_MAPS: 8 * MIB, resources.SECRETS: 8 * MIB}
+# Of ConfigMaps and Secrets, this many bytes of a tenant are cached; the content of others is read when it is needed.
+CONTENT = 16 * MIB
+# Of all other kinds: so many times the limit of the bytes of copies. What exceeds it is not synced.
+CONTENT_FACTOR = 4
+UNUSED_LAST = frozenset({resources.CONFIG_MAPS, resources.SECRETS})
+
+
+def budgets() -> Budgets:
+    """The budgets of a tenant's caches, before its limits are known."""
+    return Budgets(UNUSED_LAST, ContentBudget(CONTENT), ContentBudget(CONTENT_FACTOR * DEFAULT_LIMITS.bytes))
+
+
+def bound(tenant: Cluster, routes: Iterable[Route]) -> None:
+    """Set the budget of a tenant's caches by its limits."""
+    most = [route.settings.limits.bytes for route in routes if isinstance(route.settings, TenantSettings)]
+    if tenant.budgets is not None and most:
+        tenant.budgets.large.most = CONTENT_FACTOR * max(*most, DEFAULT_LIMITS.bytes)
 
 
 def mode(settings: VirtualClusterSettings) -> Mode:
@@ -64,7 +83,7 @@ def shared(settings: VirtualClusterSettings) -> Mode:
 def _with_unused_last(table: Mode) -> Mode:
     """ConfigMaps and Secrets are where nothing may refer to them: such ones wait for others, or are not synced."""
     changed = {}
-    for resource in (resources.CONFIG_MAPS, resources.SECRETS):
+    for resource in UNUSED_LAST:
         rule = table.rules[resource]
         placed = None if rule.placement is None else tenant_settings.if_used(rule.placement)
         changed[resource] = replace(rule, placement=placed, unused_last=True)

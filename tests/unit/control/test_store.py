@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 import simulation
 from hansa.control import freshness, store, table
 from hansa.control import versions as store_versions
+from hansa.control.content_budget import ContentBudget
 from hansa.kube import errors, objects, watching
 from hansa.runtime import errors as runtime_errors
 from machinery import Witness
@@ -366,7 +367,7 @@ def wholes(cache):
 
 def test_objects_beyond_the_limit_of_content_are_outlined_and_keep_their_size():
     async def main(world):
-        cache = make(world, most_content=250)
+        cache = make(world, budget=ContentBudget(250))
         listed(cache, 10, a_map("a", 1, 98), a_map("b", 2, 98), a_map("c", 3, 98))
         first = wholes(cache), {obj.size for obj in cache.snapshot().values()}
         cache.apply(watching.Deleted(a_map("a", 11, 98)))

@@ -53,6 +53,8 @@ class Placements:
         key = self._clusters.key(ref)
         self.forget(key)
         upper = self._clusters.get(key)
+        if upper is not None and not upper.is_whole and not self._mode.rules[key.resource].unused_last:
+            return  # it keeps the references that it had
         is_synced = self._mode.rules[key.resource].is_synced
         placed = self._compute(key, upper) if is_synced and upper is not None else None
         self.references.update(ref, upper, self._context, placed)

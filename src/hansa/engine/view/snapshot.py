@@ -30,6 +30,7 @@ from hansa.model.pair import Grade, Key, Link, Pair, Unknown
 from hansa.model.references import Reference
 from hansa.runtime import clock
 
+OVER_BUDGET = "it is not cached: the upper cluster stores too much"
 WRITE_IN_FLIGHT = "a write is in flight"  # its end requeues the key
 
 
@@ -82,6 +83,8 @@ class Snapshots:
             return Snapshot(Pair(key, upper), tuple(topics))
         if upper is not None and whole is not None and (upper.uid, upper.version) == (whole.uid, whole.version):
             upper = whole
+        if upper is not None and not upper.is_whole and not rule.unused_last:
+            return Snapshot(Pair(key, Unknown(OVER_BUDGET)), tuple(topics))
         return self._known(key, upper, rule, topics)
 
     def _known(self, key: Key, upper: Object | None, rule: Rule, topics: list[Topic]) -> Snapshot:

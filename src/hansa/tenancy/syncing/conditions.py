@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection, Iterable
 import msgspec
 
 from hansa.control import event_recorder
-from hansa.engine.view.usage import FullLimit
 from hansa.kube import errors
 from hansa.kube.client import Client
 from hansa.kube.objects import Object
@@ -34,7 +33,7 @@ class TenantConditions:
         meta: Client,
         recorder: event_recorder.Recorder,
         *,
-        full_limits: Callable[[str], Collection[FullLimit]] = lambda _key: (),
+        full_limits: Callable[[str], Collection[str]] = lambda _key: (),
         clock: clock.Clock,
     ) -> None:
         self._meta, self._recorder, self._clock = meta, recorder, clock
@@ -115,12 +114,12 @@ class TenantConditions:
 
 
 def conditions(
-    vc: Object, synced: ConditionState, now: datetime.datetime, full: Collection[FullLimit] = ()
+    vc: Object, synced: ConditionState, now: datetime.datetime, full: Collection[str] = ()
 ) -> list[Condition]:
     """All conditions of a VirtualCluster that vc-syncer writes. WithinLimits is there once a limit was reached."""
     states, before = {ConditionType.SYNCED: synced}, _before(vc)
     if full:
-        reached = "; ".join(map(str, full))
+        reached = "; ".join(full)
         remedy = "delete objects, or raise spec.limits of the VirtualCluster"
         states[ConditionType.WITHIN_LIMITS] = ConditionState(False, LIMIT_REACHED, f"{reached}; {remedy}")
     elif ConditionType.WITHIN_LIMITS in before:

@@ -92,6 +92,7 @@ class Members:
         connect: Callable[[TenantCredentials], Client],
         join: Callable[[str, Client], Cluster],
         routes: Routes,
+        bound: Callable[[Cluster, Iterable[Route]], None] = lambda _cluster, _routes: None,
         check: Callable[[Object], Awaitable[None]] = _unchecked,
         clock: clock.Clock,
         random: randomness.Random,
@@ -100,6 +101,7 @@ class Members:
         self._registry, self._meta, self._meta_id = registry, meta, meta_id
         self._conditions = conditions
         self._connect, self._make_cluster, self._routes, self._check = connect, join, routes, check
+        self._bound = bound
         self._known: Iterable[NamespacedName] = ()
         self._members: dict[NamespacedName, _Member] = {}
         self._vc_names: dict[str, NamespacedName] = {}  # by tenant key, which two VirtualClusters must not share
@@ -207,6 +209,7 @@ class Members:
         key, server = member.owner.key, (await member.credentials.access()).server
         tenancy = Tenancy(vc, member.owner, server, await member.cluster.identify(), self._version(vc))
         wanted, standing = list(await self._routes(tenancy)), self._registry.routes(key)
+        self._bound(member.cluster, wanted)
         for lower in {route.lower for route in standing} - {route.lower for route in wanted}:
             self._registry.unlink(key, lower)
         await self._record_super_clusters(vc, wanted)

@@ -127,3 +127,17 @@ def test_without_limits_nothing_is_counted():
         assert world.view.usage.room("low", is_used=True) is None
 
     simulation.run(main)
+
+
+def test_an_object_that_is_not_cached_whole_is_not_decided_and_keeps_its_references():
+    async def main(outer):
+        world = World(outer)
+        world.put(world.upper, MAPS, a_map("settings"))
+        pod = world.put(world.upper, PODS, lab.pod("p", "vn", config_map="settings"))
+        assert world.view.placements.users(key("settings")) == {"low"}
+        world.put(world.upper, PODS, pod.outlined())
+        assert world.view.placements.users(key("settings")) == {"low"}
+        _, actions = world.decide(Key("up", PODS, *pod.key))
+        assert [type(one) for one in actions] == [plan.Wait]
+
+    simulation.run(main)
