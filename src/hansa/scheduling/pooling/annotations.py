@@ -48,11 +48,13 @@ def slice_request(
     *,
     used: Mapping[str, Mapping[str, int]],
     planned: Holding | None,
+    is_recorded: bool = True,
     settings: PoolSettings,
 ) -> tuple[SliceRequest, str]:
     """The slice request of a namespace, and why its placements annotation is invalid; empty if it is valid.
 
-    `planned` is the last plan, defaults are in `settings`. An invalid slice or policy is raised as `AnnotationError`.
+    `planned` is the last plan, if plans of the tenant are recorded. Defaults are in `settings`. An invalid slice or
+    policy is raised as `AnnotationError`.
     """
     own_slice, own_policy = annotation(namespace, keys.SLICE), annotation(namespace, keys.PLACEMENT_POLICY)
     annotated, invalid = _annotated(namespace, planned)
@@ -62,6 +64,7 @@ def slice_request(
         slice=_parsed(keys.SLICE, own_slice, slices.parse) if own_slice else settings.slice,
         annotated=annotated,
         planned=planned,
+        trusts_annotation=not is_recorded,
         used=used,
         policy=_parsed(keys.PLACEMENT_POLICY, own_policy, policies.parse) if own_policy else settings.policy,
         may_be_partial=settings.may_be_partial,

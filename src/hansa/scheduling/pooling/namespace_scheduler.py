@@ -89,6 +89,7 @@ class NamespaceScheduler:
                 upper.quotas.find(NAMESPACE, namespace_ref.name),
                 used=self._reservations.used(namespace_ref),
                 planned=records.planned(self._records.of(upper.name, namespace)),
+                is_recorded=self._records.has_any(upper.name),
                 settings=self._settings,
             )
             self._reservations.hold_until_written(namespace_ref, Holding())  # its own former slices count as free

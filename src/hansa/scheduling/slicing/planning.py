@@ -79,9 +79,10 @@ class _Target:
         self.had = slices.recut(had, base.slice, request.slice)
         self.busy = slices.share(used, base.slice, had) if had else Fraction(0)
         is_ours = request.planned is not None and base.slice == request.slice
-        self.most = _most(member, self.had, pool.room(cluster, request.slice), is_ours=is_ours)
+        has = self.had if request.planned is not None or request.trusts_annotation else Fraction(0)
+        self.most = _most(member, self.had, pool.room(cluster, request.slice), has=has, is_ours=is_ours)
         may_go = request.may_evict or member.state in (State.LEAVING, State.LOST)
-        self.least = 0 if may_go else min(slices.needed(used, request.slice), max(self.most, ceil(self.had)))
+        self.least = 0 if may_go else min(slices.needed(used, request.slice), max(self.most, ceil(has)))
         self.slices = self.least
         self.weight = request.policy.weight(self.labels)
 
@@ -103,14 +104,14 @@ class _Target:
         return (self.is_leaving, -gain, -self.busy if gain else 0, policy.order(candidate, rest))
 
 
-def _most(member: Member, had: Fraction, room: int, *, is_ours: bool) -> int:
+def _most(member: Member, had: Fraction, room: int, *, has: Fraction, is_ours: bool) -> int:
     """The maximum number of slices. Planned slices stay even if the capacity shrank, as pods stay on a smaller node."""
     held = int(had) if is_ours else 0
     match member.state:
         case State.OPEN:
             return max(room, held)
         case State.CLOSED:
-            return max(min(room, ceil(had)), int(had))  # its capacity may be unknown
+            return max(min(room, ceil(had)), int(has))  # its capacity may be unknown
         case State.LEAVING:
             return max(min(room, ceil(had)), held)
         case State.LOST:

@@ -263,3 +263,12 @@ def test_a_preference_is_matched_once_for_each_cluster_however_many_slices_there
     wish = a_wish(3000, policy=policies.Prefer(((Counted(), 1),)))
     assert sum(placed(wish, a_pool(r1=2000, r2=2000)).values()) == 3000
     assert Counted.matched == 2
+
+
+def test_annotations_without_a_recorded_plan_take_no_capacity_that_is_not_there():
+    closed = a_pool(r1=1, r2=9, states={"r1": State.CLOSED})
+    forged = {"annotated": {"r1": 4}, "used": {"r1": 4}}
+    assert placed(a_wish(4, **forged, trusts_annotation=False), closed) == {"r1": 1, "r2": 3}
+    assert placed(a_wish(4, **forged), closed) == {"r1": 4}, "a tenant of a former version"
+    small = a_pool(r1=1, r2=9)
+    assert placed(a_wish(4, **forged, trusts_annotation=False), small) == {"r1": 1, "r2": 3}
