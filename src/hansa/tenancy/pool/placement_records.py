@@ -11,8 +11,6 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-import msgspec
-
 from hansa.control.informer import Informers, Scope
 from hansa.control.store import Store
 from hansa.kube import errors
@@ -102,8 +100,9 @@ class PlacementRecords:
             raise batch.error
 
     async def _patch(self, tenant: str, records: Mapping[str, PlacementRecord | None]) -> None:
+        known = self._known.get(tenant, {})
         for vc in self._found(tenant):
-            written = {name: _replaced(record) for name, record in records.items()}
+            written = {name: replacement(known.get(name), record) for name, record in records.items()}
             patch = {"metadata": {"uid": vc.uid}, "status": {"placements": written}}
             answer = await self._meta.patch(
                 VIRTUAL_CLUSTERS, vc.name, patch, namespace=vc.namespace, subresource="status"
@@ -136,5 +135,10 @@ def _records(vc: Object) -> Mapping[str, PlacementRecord] | None:
     return api.virtual_cluster(vc).status.placements
 
 
-def _replaced(record: PlacementRecord | None) -> object:
-    return None if record is None else msgspec.to_builtins(record)
+def replacement(before: PlacementRecord | None, after: PlacementRecord | None) -> object:
+    """The merge patch of a record. What it has no more has to be null, since a merge keeps what is not named."""
+    if after is None:
+        return None
+    former = before or PlacementRecord()
+    slices = dict.fromkeys(former.slices) | dict(after.slices)
+    return {"uid": after.uid, "slices": slices, "slice": dict.fromkeys(former.slice) | dict(after.slice)}
