@@ -42,6 +42,15 @@ def test_a_copy_is_deleted_when_its_upper_object_is_gone_is_being_deleted_or_was
     play(scene)
 
 
+def test_nothing_is_kept_of_a_refused_object_that_is_gone(play):
+    def scene(world):
+        world.view.refusals.update(POD, {"low": "spec.hostPID: true is not allowed"})
+        world.view.forget(POD)
+        assert world.view.refusals.of(POD, "low") == ""
+
+    play(scene)
+
+
 def test_an_unreachable_cluster_is_unknown_and_wakes_waiting_keys_when_it_is_back(play):
     def scene(world):
         world.put(world.upper, PODS, lab.pod("p", "vn"))
