@@ -12,7 +12,7 @@ from tenant_league import pod
 
 pytestmark = pytest.mark.timeout(180)
 ENFORCE = "pod-security.kubernetes.io/enforce"
-SYSCTL = "net.ipv4.ip_unprivileged_port_start"  # safe since version 1.22 of the standard
+SYSCTL = "net.ipv4.tcp_rmem"  # safe since version 1.32 of the standard
 
 
 def security(**fields):
@@ -75,7 +75,7 @@ async def test_the_super_clusters_own_admission_is_a_second_fence_and_its_refusa
     made = await below.there(resources.NAMESPACES, lower)
     assert made["metadata"]["labels"][ENFORCE] == "baseline"
     # An administrator is stricter than we are: an older version of the standard, which allows fewer sysctls.
-    older = {"metadata": {"labels": {f"{ENFORCE}-version": "v1.21"}}}
+    older = {"metadata": {"labels": {f"{ENFORCE}-version": "v1.31"}}}
     await below.client.patch(resources.NAMESPACES, lower, older)
     sysctls = {"securityContext": {"sysctls": [{"name": SYSCTL, "value": "1"}]}}
     tried = Object.of(pod(metadata={"name": "tried"}, **sysctls))
@@ -90,7 +90,7 @@ async def test_the_super_clusters_own_admission_is_a_second_fence_and_its_refusa
     await eventually(is_enforced, within=60)
     await mallory.make(resources.PODS, "web", namespace, **pod(**sysctls))
     event = await mallory.event("Refused", "web", namespace)
-    assert f'violates PodSecurity "baseline:v1.21": forbidden sysctls ({SYSCTL})' in event["message"]
+    assert f'violates PodSecurity "baseline:v1.31": forbidden sysctls ({SYSCTL})' in event["message"]
     assert lower not in event["message"]
 
 

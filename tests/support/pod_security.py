@@ -3,12 +3,12 @@
 Every pod meets "restricted" but for its field. Fields of containers are tried in each of the three lists.
 """
 
-import copy
 import itertools
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from hansa.kube.objects import Object
+from worlds import merged
 
 Spec = dict[str, Any]
 LISTS = ("containers", "initContainers", "ephemeralContainers")
@@ -45,19 +45,6 @@ class Case(NamedTuple):
     def _pod(self, spec: Spec) -> Object:
         metadata = {"name": "tried", "namespace": "shop", "annotations": dict(self.annotations)}
         return Object.of({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
-
-
-def merged(have: Any, more: Any) -> Any:
-    """A merge patch (RFC 7386)."""
-    if not isinstance(more, Mapping):
-        return copy.deepcopy(more)
-    found = dict(copy.deepcopy(have)) if isinstance(have, Mapping) else {}
-    for key, value in more.items():
-        if value is None:
-            found.pop(key, None)
-        else:
-            found[key] = merged(found.get(key), value)
-    return found
 
 
 def security(control: str, **fields: Any) -> Iterator[Case]:

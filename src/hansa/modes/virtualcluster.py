@@ -22,7 +22,6 @@ from hansa.model.translation.tenant import (
     classes,
     disruption_budgets,
     ingresses,
-    isolation,
     messages,
     metadata,
     namespaces,
@@ -61,13 +60,7 @@ def bound(tenant: Cluster, routes: Iterable[Route]) -> None:
 
 def mode(settings: VirtualClusterSettings) -> Mode:
     """Tenants are upper clusters, the super cluster is the lower one."""
-    rules = (
-        *_namespaces_and_pods(settings),
-        *_services(),
-        *_pod_dependencies(),
-        *_traffic_and_disruption(settings),
-        *_read_only(),
-    )
+    rules = (*_namespaces_and_pods(), *_services(), *_pod_dependencies(), *_traffic_and_disruption(), *_read_only())
     table = Mode(
         "virtualcluster",
         {rule.resource: rule for rule in rules},
@@ -97,7 +90,7 @@ def _with_unused_last(table: Mode) -> Mode:
     return replace(table, rules={**table.rules, **changed})
 
 
-def _namespaces_and_pods(settings: VirtualClusterSettings) -> Iterable[Rule]:
+def _namespaces_and_pods() -> Iterable[Rule]:
     yield Rule(
         resources.NAMESPACES,
         down=(namespaces.namespace,),
@@ -112,9 +105,8 @@ def _namespaces_and_pods(settings: VirtualClusterSettings) -> Iterable[Rule]:
         up_patches=metadata.with_transparent_metadata(pod.up_patches),
         lifecycle=pod.LIFECYCLE,
         placement=pod.unless_gated,
-        references=isolation.with_policies(pod.required_objects) if settings.isolates else pod.required_objects,
+        references=pod.required_objects,
         reads=pod.READS,
-        selected_by=pod.SELECTED_BY,
         check=restrictions.check,
         on_refused=unschedulable.unscheduled,
         bound_node=placement.node_of,
@@ -187,7 +179,7 @@ def _pod_dependencies() -> Iterable[Rule]:
     )
 
 
-def _traffic_and_disruption(settings: VirtualClusterSettings) -> Iterable[Rule]:
+def _traffic_and_disruption() -> Iterable[Rule]:
     yield Rule(
         resources.INGRESSES,
         down=(ingresses.name_class, metadata.tenant_metadata),
@@ -203,7 +195,6 @@ def _traffic_and_disruption(settings: VirtualClusterSettings) -> Iterable[Rule]:
         down=(metadata.tenant_metadata, network_policies.network_policy),
         down_patches=network_policies.network_policy_patches,
         placement=placement.everywhere,
-        outlives=isolation.outlived if settings.isolates else lambda _: None,
     )
     yield Rule(
         resources.POD_DISRUPTION_BUDGETS,

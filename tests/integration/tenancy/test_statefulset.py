@@ -10,8 +10,9 @@ from cryptography import x509
 import virtual_clusters
 from eventually import eventually
 from hansa.kube import errors, resources
+from hansa.kube.client import PatchType
 from hansa.kube.objects import NamespacedName
-from hansa.tenancy import api
+from hansa.tenancy import api, installing
 from hansa.tenancy.api import CLUSTER_VERSIONS, VIRTUAL_CLUSTERS
 from hansa.tenancy.operator import cluster_versions
 from hansa.tenancy.operator.statefulset import StatefulSets
@@ -188,3 +189,34 @@ async def test_a_version_that_the_cluster_refuses_is_reported(meta, home, manage
         await meta.delete(VIRTUAL_CLUSTERS, "bad", namespace=home)
         await eventually(lambda: is_gone(meta, VIRTUAL_CLUSTERS, tenant.key), within=60)
         await meta.delete(CLUSTER_VERSIONS, bad.name)
+
+
+FIELD = "/spec/versions/0/schema/openAPIV3Schema/properties/status/properties/kubeletClient"
+
+
+async def has_field(meta, home):
+    """Whether the API server keeps the field, of a VirtualCluster that no manager has seen."""
+    made = await meta.create(VIRTUAL_CLUSTERS, virtual_clusters.virtual_cluster("probe", home))
+    status = {"status": {"kubeletClient": {"hashes": [], "ca": ""}}}
+    written = await meta.patch(VIRTUAL_CLUSTERS, "probe", status, namespace=home, subresource="status")
+    await meta.delete(VIRTUAL_CLUSTERS, "probe", namespace=home, uid=made.uid)
+    return "kubeletClient" in written.status
+
+
+@pytest.fixture
+async def old_definition(meta, home):
+    """The definition without the field that a former release did not have, while no manager runs yet, or no longer."""
+
+    async def is_old():
+        return not await has_field(meta, home)
+
+    name, patch = f"{VIRTUAL_CLUSTERS.plural}.{VIRTUAL_CLUSTERS.group}", [{"op": "remove", "path": FIELD}]
+    await meta.patch(resources.CUSTOM_RESOURCE_DEFINITIONS, name, patch, patch_type=PatchType.JSON)
+    await eventually(is_old, within=60)
+    yield
+    await installing.install(meta)
+    await eventually(lambda: has_field(meta, home), within=60)
+
+
+async def test_a_definition_of_a_former_release_keeps_no_tenant_from_running(old_definition, tenant):
+    assert (await tenant.vc()).status.kubelet_client.hashes == ()

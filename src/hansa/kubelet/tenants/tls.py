@@ -31,11 +31,13 @@ class TenantTls:
             await self._directory.changed(certificates.READ_SECONDS)
 
     async def _read(self, made: tuple[KeyPair, bytes] | None) -> KeyPair:
-        """The present serving certificate; while it can't be read, the former one."""
+        """The present serving certificate; while it can't be read or used, the former one."""
         try:
-            return await self._source.read()
+            found = await self._source.read()
+            certificates.context(found, "")  # raises if it cannot be used
         except HansaError as error:
             if made is None:
                 raise
             log.warning("serving certificate not read, keeping the former one", extra={"error": str(error)})
             return made[0]
+        return found

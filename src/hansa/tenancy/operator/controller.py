@@ -84,6 +84,7 @@ class VirtualClusters:
             deadline=deadline,
         )
         self._vcs: store.Store | None = None
+        self._records = True  # whether the CustomResourceDefinition has status.kubeletClient
         self._cidr_lock = asyncio.Lock()
         self._provisioning: dict[NamespacedName, asyncio.Task[Ready | Progress | KubeletClient]] = {}
         self._audit = Audit(self._keys, self._queue.add, period=AUDIT_SECONDS, clock=clock)
@@ -176,7 +177,7 @@ class VirtualClusters:
             case None:
                 return controller.After(0.0)
             case KubeletClient() as client:
-                return self._proceed(await self._write(vc, {"kubeletClient": msgspec.to_builtins(client)}))
+                return self._proceed(await self._record(vc, client))
             case Progress(reason, after):
                 await self._report(vc, status.working(vc, reason, is_upgrade=is_upgrade))
                 return controller.After(after)
@@ -196,7 +197,9 @@ class VirtualClusters:
     ) -> Ready | Progress | KubeletClient | None:
         """Run the provisioner; None if it was cancelled because the VirtualCluster is deleted."""
         key = tenant.vc.key
-        running = self._provisioning[key] = asyncio.ensure_future(tenant.ensure(choice, services))
+        running = self._provisioning[key] = asyncio.ensure_future(
+            tenant.ensure(choice, services, records=self._records)
+        )
         try:
             return await running
         except asyncio.CancelledError:
@@ -270,6 +273,17 @@ class VirtualClusters:
                 extra={"phase": str(report.phase), "reason": report.reason, "detail": report.message},
             )
         return await self._write(vc, patch["status"])
+
+    async def _record(self, vc: VirtualCluster, client: KubeletClient) -> Object | None:
+        """Record the certificate of the API server; None if the definition lacks the field, which is then left out."""
+        written = await self._write(vc, {"kubeletClient": msgspec.to_builtins(client)})
+        if self._records and api.virtual_cluster(written).status.kubelet_client != client:
+            self._records = False
+            log.warning(
+                "vn-agents know no tenant: the CustomResourceDefinition virtualclusters.tenancy.x-k8s.io has no"
+                " status.kubeletClient; apply deploy/crds and restart vc-manager"
+            )
+        return written if self._records else None
 
     async def _write(self, vc: VirtualCluster, changes: Mapping[str, object]) -> Object:
         """Patch the status. With the resourceVersion a decision on a stale object is a conflict, not an overwrite."""

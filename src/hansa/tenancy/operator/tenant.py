@@ -64,8 +64,13 @@ class Tenant:
             await version_choice.keep(self.client, self.vc.root, choice.version)
         return choice
 
-    async def ensure(self, choice: Choice, services: Network) -> Ready | Progress | KubeletClient:
-        """Create, repair or upgrade the control plane and its Secrets; a KubeletClient has to be recorded first."""
+    async def ensure(
+        self, choice: Choice, services: Network, *, records: bool = True
+    ) -> Ready | Progress | KubeletClient:
+        """Create, repair or upgrade the control plane and its Secrets.
+
+        A KubeletClient has to be recorded first; without `records` there is none.
+        """
         desired = DesiredControlPlane(self.vc, choice.version, self.vc.root, services)
         match await self.provisioner.locate(desired):
             case Progress() as progress:
@@ -76,7 +81,8 @@ class Tenant:
                 return await self.provisioner.ensure(desired, Pki({}, {pki.ADMIN: kubeconfig}))
             case Endpoint() as endpoint:
                 made = await self._keys(desired, endpoint)
-                return kubelet_client.due(self.vc, made) or await self.provisioner.ensure(desired, made)
+                due = kubelet_client.due(self.vc, made) if records else None
+                return due or await self.provisioner.ensure(desired, made)
 
     async def remove(self) -> Removed | Progress:
         """Remove the control plane and the root namespace, then the finalizer."""
