@@ -25,13 +25,13 @@ class Storm:
         self.client, self.namespace, self.chance = client, namespace, chance
         self.there = []
 
-    async def create(self, number):
-        """Create a pod as soon as the webhook answers; one that nobody elected must never come of it."""
-        pod = Object.of(elected(f"p-{number}", cpu="10m"))
+    async def create(self, name, *, dry_run=False):
+        """Create a pod as soon as the webhook answers."""
+        pod = Object.of(elected(name, cpu="10m"))
 
         async def accepted():
             try:
-                await self.client.create(resources.PODS, pod, namespace=self.namespace)
+                await self.client.create(resources.PODS, pod, namespace=self.namespace, dry_run=dry_run)
             except errors.AlreadyExists:
                 return True
             except errors.ApiError as error:
@@ -39,7 +39,6 @@ class Storm:
             return True
 
         await eventually(accepted, within=PATIENCE)
-        self.there.append(f"p-{number}")
 
     async def remove(self):
         name = self.there.pop(self.chance.randrange(len(self.there)))
@@ -48,14 +47,15 @@ class Storm:
 
     async def play(self, lives, pause):
         for number in range(lives):
-            await self.create(number)
+            await self.create(f"p-{number}")
+            self.there.append(f"p-{number}")
             while len(self.there) > MOST_PODS or (self.there and self.chance.random() < 0.3):
                 await self.remove()
             await asyncio.sleep(pause)
 
 
-async def crashing(federation, chance, crashes):
-    """Kill agents at random moments, and start them again."""
+async def crashing(federation, storm, chance, crashes):
+    """Kill agents at random moments, and start them again. On a busy machine a start takes longer than any pause."""
     while True:
         await asyncio.sleep(chance.uniform(0.1, 2))
         names = chance.choice([("east",), ("east",), ("west",), ("east", "west")])
@@ -63,6 +63,8 @@ async def crashing(federation, chance, crashes):
             await federation.kill(name)
         crashes.append(names)
         await federation.start(*names)
+        if chance.random() < 0.7:
+            await storm.create("probe", dry_run=True)
 
 
 async def one_delegate_each(federation, pods, names):
@@ -97,7 +99,7 @@ async def survive(federation, pods, seed, lives, pause):
     chance = random.Random(seed)
     async with pods.east.cluster.client("storm") as client:
         storm, crashes = Storm(client, pods.namespace, chance), []
-        killer = asyncio.create_task(crashing(federation, random.Random(seed), crashes))
+        killer = asyncio.create_task(crashing(federation, storm, random.Random(seed), crashes))
         try:
             await storm.play(lives, pause)
         finally:
