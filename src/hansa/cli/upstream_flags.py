@@ -44,8 +44,8 @@ SYNCER: Final = (
     UnusedFlag("--super-master-timeout", "every request has a deadline"),
     UnusedFlag("--disable-service-account-token", _TOKENS, is_boolean=True),
     UnusedFlag("--disable-service-links", "pods get the variables of their tenant's Services", is_boolean=True),
-    UnusedFlag("--vn-agent-namespace-name", "virtual nodes have the addresses of their super cluster nodes"),
-    UnusedFlag("--vn-agent-label-selector", "virtual nodes have the addresses of their super cluster nodes"),
+    UnusedFlag("--vn-agent-namespace-name", "use --vn-agent-address"),
+    UnusedFlag("--vn-agent-label-selector", "use --vn-agent-address"),
     *(UnusedFlag(name, _METRICS) for name in ("--address", "--port", "--cert-file", "--key-file")),
 )
 SCHEDULER: Final = (
