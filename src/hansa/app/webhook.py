@@ -14,7 +14,7 @@ async def run(settings: WebhookSettings) -> None:
     """Run the admission webhook of an upper cluster until a signal ends it."""
     program = Program()
     access = await CredentialSource(settings.kubeconfig).find()
-    mutations = tensile_admission.mutations(settings.upper_label_keys)
+    mutations = tensile_admission.mutations(settings.upper_label_keys, program.clock)
     listening = serving.listen(settings.host, settings.port)
     port = listening.getsockname()[1]
     with listening, self_signed.certificate_files(settings, program.clock.wall()) as (files, ca):

@@ -100,6 +100,11 @@ VN_AGENT: Final = (
     UnusedFlag("--cert-dir", "use --tls-cert-file, or the certificate of the super cluster's signer"),
     UnusedFlag("--enable-metrics", _METRICS, is_boolean=True),
 )
+DESCHEDULER: Final = (
+    *LEADER_ELECTION,
+    UnusedFlag("--node-selector", "pods on virtual nodes are moved; use namespaces or labelSelector of the policy"),
+    UnusedFlag("--evict-local-storage-pods", "a pod that never started has no local data", is_boolean=True),
+)
 WEBHOOK: Final = (
     UnusedFlag("--master", _SERVER),
     UnusedFlag("--incluster", "without --kubeconfig the service account of the pod is used", is_boolean=True),

@@ -34,6 +34,9 @@ VIRTUAL_NODE = "hansa.dev/virtual-node"  # label, "true" on every node of ours
 NODE_LOWER = "hansa.dev/lower"  # annotation: the lower cluster that a node represents
 NODE_LABELS = "hansa.dev/node-labels"  # annotation: the keys of the labels that we set; others are kept
 NODE_TAINT = "hansa.dev/node-taint"  # annotation: the taint that we set; one that a user removed is not added again
+# Of a virtual node: owners whose pods its cluster could not schedule, each with the time until which they avoid it.
+REFUSED_OWNERS = "hansa.dev/refused-owners"
+AVOIDS = "hansa.dev/avoids"  # annotation of a pod: the virtual nodes that it avoids, separated by commas
 ROOM = "hansa.dev/room"  # annotation of a virtual node: when its lower cluster got room for a pod that it refused
 
 # The webhook.

@@ -1,21 +1,23 @@
 """tensile's mutations: what the webhook of an upper cluster changes in a pod that is created there.
 
 First the pod's constraints on lower nodes move into the annotation `clusterSelector`, then a pod with bound claims
-requires the virtual node of the cluster that has their volumes.
+requires the virtual node of the cluster that has their volumes. Pods of an owner that the descheduler moved avoid the
+clusters that could not schedule them.
 """
 
 import functools
 
-from hansa.admission import claim_affinity, constraints, exemption
+from hansa.admission import claim_affinity, constraints, exemption, refused_nodes
 from hansa.admission.constraint_split import VIRTUAL, UpperNodes
 from hansa.admission.mutation import Caches, Json, Mutation, Request
 from hansa.kube import resources
 from hansa.kube.objects import NamespacedName, Object
 from hansa.kube.resource import Resource
-from hansa.model import keys
+from hansa.model import keys, refused_owners
+from hansa.runtime.clock import Clock
 
 
-def mutations(upper_label_keys: frozenset[str]) -> tuple[Mutation, ...]:
+def mutations(upper_label_keys: frozenset[str], clock: Clock) -> tuple[Mutation, ...]:
     """In the order in which they apply. Constraints on the labels given stay in the pod's spec."""
     return (
         Mutation(
@@ -31,6 +33,13 @@ def mutations(upper_label_keys: frozenset[str]) -> tuple[Mutation, ...]:
             selection=exemption.selection(),
             reads=(resources.NODES, resources.PERSISTENT_VOLUME_CLAIMS, resources.PERSISTENT_VOLUMES),
             mutate=_require_node_of_claims,
+        ),
+        Mutation(
+            name="refused-nodes",
+            resources=(resources.PODS,),
+            selection=exemption.selection(),
+            reads=(resources.NODES,),
+            mutate=functools.partial(_avoid_refused_nodes, clock),
         ),
     )
 
@@ -52,6 +61,15 @@ def _require_node_of_claims(request: Request, caches: Caches) -> Json:
         is_virtual=is_virtual,
     )
     return claim_affinity.require_node(request.object, node)
+
+
+def _avoid_refused_nodes(clock: Clock, request: Request, caches: Caches) -> Json:
+    if not (owner := refused_nodes.owner_of(request.object)):
+        return request.object
+    now, nodes = clock.wall(), caches[resources.NODES].values()
+    return refused_nodes.avoid(
+        request.object, sorted(node.name for node in nodes if owner in refused_owners.of(node, now))
+    )
 
 
 def _find(caches: Caches, resource: Resource, name: str, namespace: str = "") -> Object | None:

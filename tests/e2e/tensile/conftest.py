@@ -4,6 +4,9 @@ from pathlib import Path
 
 import pytest
 
+import programs
+from eventually import eventually
+from hansa.admission import configuration
 from hansa.local import ClusterSpec, NodeShape
 from hansa.programs import ports
 from league import League, fresh_name, member
@@ -50,6 +53,17 @@ async def league(shared_league, request):
     yield shared_league
     if getattr(request.node, "has_failed", False):
         print(shared_league.log.read_bytes()[offset:].decode()[-8000:])  # noqa: T201
+
+
+@pytest.fixture(scope="module")
+async def webhook(shared_league, tmp_path_factory):
+    """`hansa webhook` for the tests of one file."""
+    upper = shared_league.upper
+    flags = ["--kubeconfig", str(upper.cluster.kubeconfig), "--address", "127.0.0.1", "--port", "0"]
+    async with programs.hansa("webhook", *flags, log=tmp_path_factory.mktemp("webhook") / "log") as program:
+        await eventually(lambda: upper.find(configuration.RESOURCE.plural, configuration.DEFAULT_NAME))
+        yield program
+        await upper.kubectl("delete", configuration.RESOURCE.plural, configuration.DEFAULT_NAME)
 
 
 def pytest_collection_modifyitems(items):

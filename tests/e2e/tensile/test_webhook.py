@@ -2,23 +2,9 @@
 
 import json
 
-import pytest
-
-import programs
 from eventually import eventually
-from hansa.admission import configuration
 from hansa.admission.constraints import REQUIRED
 from league import TOLERATION, fresh_name, pod
-
-
-@pytest.fixture(scope="module")
-async def webhook(shared_league, tmp_path_factory):
-    upper = shared_league.upper
-    flags = ["--kubeconfig", str(upper.cluster.kubeconfig), "--address", "127.0.0.1", "--port", "0"]
-    async with programs.hansa("webhook", *flags, log=tmp_path_factory.mktemp("webhook") / "log") as program:
-        await eventually(lambda: upper.find(configuration.RESOURCE.plural, configuration.DEFAULT_NAME))
-        yield program
-        await upper.kubectl("delete", configuration.RESOURCE.plural, configuration.DEFAULT_NAME)
 
 
 async def test_constraints_hold_where_the_pod_runs(league, upper_namespace, webhook):

@@ -7,8 +7,9 @@ from hansa.admission.mutation import Operation, Request
 from hansa.kube import resources
 from hansa.kube.objects import Object
 from hansa.modes import tensile_admission
+from hansa.runtime import clock
 
-MUTATIONS = tensile_admission.mutations(frozenset({"clusterID"}))
+MUTATIONS = tensile_admission.mutations(frozenset({"clusterID"}), clock.SystemClock())
 
 
 def caches(**objects):

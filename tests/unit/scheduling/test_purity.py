@@ -9,7 +9,12 @@ import hansa.scheduling
 
 FOLDER = Path(hansa.scheduling.__file__).parent
 WITH_IO = ("extender", "pooling", "watching")
-PURE = [path for path in sorted(FOLDER.rglob("*.py")) if path.relative_to(FOLDER).parts[0] not in WITH_IO]
+DESCHEDULER = FOLDER / "descheduling" / "descheduler.py"
+PURE = [
+    path
+    for path in sorted(FOLDER.rglob("*.py"))
+    if path.relative_to(FOLDER).parts[0] not in WITH_IO and path != DESCHEDULER
+]
 IMPURE = (
     *("asyncio", "time", "random", "logging", "hansa.control", "hansa.engine"),
     *(f"hansa.scheduling.{folder}" for folder in WITH_IO),

@@ -1,0 +1,1 @@
+"""Moves pods that a lower cluster cannot schedule to another one."""
