@@ -10,8 +10,9 @@ from typing import Any, Self
 import golden_files
 from hansa.kube import errors, resources
 from hansa.kube.client import Client
-from hansa.kube.objects import Object
+from hansa.kube.objects import NamespacedName, Object
 from hansa.kube.resource import Resource
+from hansa.model.lookups import Lookups
 from hansa.model.mode import Mode, PatchPart
 from hansa.model.pair import Key, Link
 
@@ -32,16 +33,24 @@ class Sides:
         if self.resource != resources.SERVICE_ACCOUNTS:
             await prepare(self.client, self.below)
         self.name = source.name
-        # The lists of its own namespace are those of the namespace that it has here.
-        lookups = self.link.lookups
-        listed = {
-            (one, self.above if at == source.namespace else at): names for (one, at), names in lookups.listed.items()
-        }
-        self.link = dataclasses.replace(self.link, lookups=dataclasses.replace(lookups, listed=listed))
+        self.link = dataclasses.replace(self.link, lookups=self._moved(self.link.lookups, source.namespace))
         upper = await existing(self.client, self.resource, creatable(source, self.above))  # the root CA is there
         wanted = self.wanted(upper)
         await self._make(wanted if self.rule.on_create is None else self.rule.on_create(wanted))
         return self
+
+    def _moved(self, lookups: Lookups, namespace: str) -> Lookups:
+        """The objects of the original namespace are those of the namespace that it has here."""
+
+        def here(at: str) -> str:
+            return self.above if at == namespace else at
+
+        moved = {(one, NamespacedName(here(at), name)): found for (one, (at, name)), found in lookups.objects.items()}
+        listed = {
+            (one, here(at)): tuple(NamespacedName(here(at), name) for _, name in names)
+            for (one, at), names in lookups.listed.items()
+        }
+        return Lookups({**lookups.objects, **moved}, listed)  # objects that were found name others as they did
 
     async def _make(self, wanted: Object) -> None:
         """Create the lower object. Values that the upper object has taken on the shared server fall back."""
@@ -97,7 +106,8 @@ async def prepare(client: Client, *namespaces: str) -> None:
         for name in ("default", "web", "vault", "robot"):
             account = Object.of({"metadata": {"name": name, "namespace": namespace}})
             await existing(client, resources.SERVICE_ACCOUNTS, account)
-    await existing(client, resources.PRIORITY_CLASSES, Object.of({"metadata": {"name": "high"}, "value": 1000}))
+    for name in ("high", "important"):
+        await existing(client, resources.PRIORITY_CLASSES, Object.of({"metadata": {"name": name}, "value": 1000}))
 
 
 async def existing(client: Client, resource: Resource, obj: Object) -> Object:

@@ -125,7 +125,7 @@ async def test_a_pod_that_its_cluster_cannot_schedule_goes_to_another(
     events = await upper.all("events", namespace=upper_namespace)
     assert [one["message"] for one in events if one["reason"] == "Descheduled"]
     await eventually(account.ended)
-    assert account.unused() == set()
+    assert account.unused() <= {("patch", "events.")}, "an Event is patched when it happens again"
 
 
 async def test_a_pod_that_fits_nowhere_is_tried_again_and_again_until_there_is_room(

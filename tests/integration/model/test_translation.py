@@ -19,6 +19,7 @@ from hansa.kube.client import Client
 from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
 from hansa.model import keys
+from hansa.model.lookups import Found, Lookups
 from hansa.model.pair import Key, Link
 from hansa.model.translation.tenant.tenant_settings import TenantSettings
 from sides import Sides, existing
@@ -269,11 +270,15 @@ async def test_a_volume_synced_up_binds_its_claim_and_names_its_node(
     case = Case(golden_files.ROOT / VOLUME)
     name = f"volume-{secrets.token_hex(4)}"
     original = case.source.with_metadata(name=name)
-    bound = original.spec["claimRef"] | {"namespace": namespace}
+    lower_claim = (await claim.lower()).with_fields(spec={"volumeName": name})
+    bound = original.spec["claimRef"] | {"namespace": below}
     original = original.with_fields(spec=original.spec | {"claimRef": bound})
-    copy = await client.create(resources.PERSISTENT_VOLUMES, case.desired(original))
+    found = {(resources.PERSISTENT_VOLUME_CLAIMS, lower_claim.key): Found(lower_claim, None)}
+    link = replace(case.link, lookups=Lookups(found))
+    wanted = case.mode.desired(original, Key(link.upper, case.rule.resource, *original.key), link)
+    copy = await client.create(resources.PERSISTENT_VOLUMES, wanted)
     try:
-        assert list(case.rule.down_patches(copy, case.desired(original))) == []
+        assert list(case.rule.down_patches(copy, wanted)) == []
 
         async def is_bound() -> bool:
             return (await claim.upper()).status.get("phase") == "Bound"

@@ -5,6 +5,7 @@ period. Once the upper pod is gone both look alike, so this is remembered. Witho
 its own grace period.
 """
 
+import functools
 from collections.abc import Callable
 from typing import Final
 
@@ -13,13 +14,15 @@ from hansa.kube.objects import Object
 from hansa.model import placement
 
 MOST: Final = 4096  # force-deleted pods whose copies are not gone yet; of more, the oldest get their grace period
+FEW: Final = 8  # of pods whose copies are gone, that are kept until the next look at all of them
 
 
 class ForcedDeletions:
     """The uids of such pods of one upper cluster."""
 
     def __init__(self) -> None:
-        self._uids: dict[str, None] = {}
+        self._uids: dict[str, Callable[[], bool]] = {}  # whether the pod still has a copy
+        self._most = FEW
 
     def __contains__(self, uid: str) -> bool:
         return uid in self._uids
@@ -31,14 +34,16 @@ class ForcedDeletions:
             before = version.obj
             now = cache.get(before.key)
             if (now is None or now.uid != before.uid) and placement.node_of(before) and has_copy(before):
-                self._add(before.uid)
+                self._add(before.uid, functools.partial(has_copy, before))
 
         return cache.listen(changed, _versions)
 
-    def _add(self, uid: str) -> None:
-        self._uids[uid] = None
-        if len(self._uids) > MOST:
-            del self._uids[next(iter(self._uids))]
+    def _add(self, uid: str, has_copy: Callable[[], bool]) -> None:
+        self._uids[uid] = has_copy
+        if len(self._uids) > self._most:
+            kept = [(uid, still) for uid, still in self._uids.items() if still()]
+            self._uids = dict(kept[-MOST:])
+            self._most = 2 * len(self._uids) + FEW  # so that all looks together take linear time
 
 
 class _Version:
