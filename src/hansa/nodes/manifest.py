@@ -119,7 +119,9 @@ def _taints(have: Object, wanted: tolerations.Taint | None) -> list[Any]:
 def _status_fields(state: LowerState) -> dict[str, Any]:
     """The status without conditions."""
     settings, nodes = state.settings, state.nodes
-    addresses = {"InternalIP": settings.internal_ip, "ExternalIP": settings.external_ip, "Hostname": settings.name}
+    # API servers and metrics-server dial the host name first by default; that of a virtual node is in no DNS.
+    hostname = settings.internal_ip or settings.name
+    addresses = {"InternalIP": settings.internal_ip, "ExternalIP": settings.external_ip, "Hostname": hostname}
     return {
         "capacity": capacity.resource_list(state.totals.capacity),
         "allocatable": capacity.resource_list(state.totals.allocatable),

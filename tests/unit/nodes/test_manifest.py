@@ -53,7 +53,7 @@ def test_a_virtual_node_looks_as_users_of_virtual_kubelet_expect():
     assert status["nodeInfo"]["kubeletVersion"] == "v1.35.8"
     assert status["addresses"] == [
         {"type": "InternalIP", "address": "10.0.0.7"},
-        {"type": "Hostname", "address": "vn1"},
+        {"type": "Hostname", "address": "10.0.0.7"},
     ]
     assert status["daemonEndpoints"] == {"kubeletEndpoint": {"Port": 10250}}
     assert {kind: one["status"] for kind, one in conditions(MADE).items()} == {
