@@ -32,4 +32,16 @@ async def call(
     except (ssl.SSLError, ConnectionError):
         return 0, ""
     lines, _, body = answer.partition(b"\r\n\r\n")
+    if b"\r\ntransfer-encoding: chunked" in lines.lower():
+        body = _unchunked(body)
     return (int(lines.split()[1]), body.decode()) if lines else (0, "")
+
+
+def _unchunked(body: bytes) -> bytes:
+    """The content of a body that was sent in pieces, as far as it was received."""
+    content = b""
+    while size := int(body.partition(b"\r\n")[0] or b"0", 16):
+        start = body.index(b"\r\n") + 2
+        content += body[start : start + size]
+        body = body[start + size + 2 :]
+    return content

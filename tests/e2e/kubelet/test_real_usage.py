@@ -17,21 +17,9 @@ async def page(administrator):
     async def read(way, path):
         status, body = await kubelet_calls.call(await way.port(), path, token=administrator)
         assert status == 200, body
-        return unchunked(body)
+        return body
 
     return read
-
-
-def unchunked(body):
-    """The content of a chunked body; other bodies begin with a brace or a comment."""
-    if body.startswith(("{", "#", "ok")):
-        return body
-    content = ""
-    while size := int(body.partition("\r\n")[0], 16):
-        start = body.index("\r\n") + 2
-        content += body[start : start + size]
-        body = body[start + size + 2 :]
-    return content
 
 
 async def test_pods_are_those_of_the_node(way, page):
