@@ -3,6 +3,7 @@
 import random
 from collections import Counter
 
+from eventually import eventually
 from hansa.kube import resources
 from hansa.model import keys
 from hansa.tenancy import api
@@ -184,3 +185,18 @@ async def test_a_forged_plan_with_equal_placements_takes_no_slices_and_the_recor
     assert annotations.keys() & found.annotations.keys() == {SLICE}
     vc = await pool.meta.client.get(api.VIRTUAL_CLUSTERS, "blue", namespace="default")
     assert name not in vc.status.get("placements", {})
+
+
+async def test_the_record_of_a_namespace_goes_with_it(pool, namespace):
+    async def record():
+        vc = await pool.meta.client.get(api.VIRTUAL_CLUSTERS, "blue", namespace="default")
+        return vc.status.get("placements", {}).get(namespace, {})
+
+    async def is_gone():
+        return not await record()
+
+    await pool.namespace(namespace, TWO)
+    await pool.placed(namespace, {"r1": 1, "r2": 1})
+    assert (await eventually(record))["slices"] == {"r1": 1, "r2": 1}
+    await pool.meta.client.delete(resources.NAMESPACES, namespace)
+    await eventually(is_gone, within=60)

@@ -74,6 +74,8 @@ class NamespaceScheduler:
         namespace = None if upper is None else upper.namespaces.get(objects.NamespacedName("", namespace_ref.name))
         if upper is None or namespace is None:
             self.incomplete.discard(namespace_ref)
+            if upper is not None:
+                await self._records.remove(upper.name, namespace_ref.name)
             self._reservations.hold_until_written(namespace_ref, Holding())
             self._hold(namespace_ref, Holding())
             return controller.Done()
@@ -125,8 +127,10 @@ class NamespaceScheduler:
         wanted = _annotations(new_plan)
         if any(namespace.annotations.get(key) != value for key, value in wanted.items()):
             namespace = await self._annotate(upper, namespace, wanted)
-        if records.planned(self._records.of(upper.name, namespace)) != (new_plan.holding if new_plan.holding else None):
-            # After the annotations: others would be edits of a user, which the next plan decides about.
+        # After the annotations: others would be edits of a user, which the next plan decides about.
+        if not new_plan.holding:
+            await self._records.remove(upper.name, namespace.name)
+        elif records.planned(self._records.of(upper.name, namespace)) != new_plan.holding:
             size = records.size(new_plan.holding.slice)
             await self._records.write(upper.name, namespace, new_plan.placements, size)
         return namespace

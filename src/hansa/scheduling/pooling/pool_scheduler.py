@@ -50,7 +50,7 @@ class PoolScheduler:
         random: randomness.Random,
         metrics: metrics.Registry,
     ) -> None:
-        self._clusters, self._clock = clusters, clock
+        self._clusters, self._clock, self._records = clusters, clock, records
         self._is_pool_known, self._are_uppers_known = is_pool_known, are_uppers_known
         self._reservations = Reservations()
         self._uppers = Uppers(uppers, self, recorder=recorder, supervisor=supervisor)
@@ -140,6 +140,9 @@ class PoolScheduler:
         while not self._can_start(is_late=self._clock.now() - started_at >= START_TIMEOUT):
             await self._clock.sleep(START_POLL)
         self._namespaces.load()
+        for upper in self._uppers.all():  # namespaces that are gone since are only in their records
+            for name in self._records.names(upper.name):
+                self.namespace_changed(NamespaceRef(upper.name, name))
         self._started.set()
         log.info("scheduling started", extra={"clusters": ",".join(sorted(self._clusters.members()))})
 

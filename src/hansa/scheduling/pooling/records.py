@@ -3,7 +3,7 @@
 Plans are compared with annotations to detect edits by users. Storing the records is left to the program.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Protocol
 
 import msgspec
@@ -33,10 +33,16 @@ class Records(Protocol):
     def of(self, upper: str, namespace: objects.Object, /) -> Record | None:
         """The record of a namespace."""
 
+    def names(self, upper: str, /) -> Collection[str]:
+        """The namespaces that have a record, also if they are gone."""
+
     async def write(
         self, upper: str, namespace: objects.Object, slices: Mapping[str, int], slice_: Mapping[str, str], /
     ) -> None:
-        """Write the record of a namespace, or remove it if it has no slices."""
+        """Write the record of a namespace."""
+
+    async def remove(self, upper: str, namespace: str, /) -> None:
+        """Remove the record of a namespace, if there is one."""
 
 
 def planned(record: Record | None) -> Holding | None:

@@ -7,7 +7,7 @@ others; deciding about that is left to the scheduler.
 import asyncio
 import collections
 import contextlib
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -65,6 +65,10 @@ class PlacementRecords:
         """Whether a namespace of the tenant was ever placed with records."""
         return any(_records(vc) is not None for vc in self._found(tenant))
 
+    def names(self, tenant: str) -> Collection[str]:
+        """The namespaces that have a record, also if they are gone."""
+        return self._known.get(tenant, {}).keys()
+
     def of(self, tenant: str, namespace: Object) -> PlacementRecord | None:
         """The record of a namespace; one of a former namespace of the name does not count."""
         record = self._known.get(tenant, {}).get(namespace.name)
@@ -85,9 +89,18 @@ class PlacementRecords:
         return frozenset(cluster for one in records for cluster, number in one.slices.items() if number > 0)
 
     async def write(self, tenant: str, namespace: Object, slices: Mapping[str, int], slice_: Mapping[str, str]) -> None:
-        """Write the record of a namespace, or remove it without slices. Concurrent calls are one request."""
+        """Write the record of a namespace."""
+        await self._write(tenant, namespace.name, PlacementRecord(namespace.uid, slices, slice_))
+
+    async def remove(self, tenant: str, namespace: str) -> None:
+        """Remove the record of a namespace, if there is one."""
+        if namespace in self.names(tenant):
+            await self._write(tenant, namespace, None)
+
+    async def _write(self, tenant: str, namespace: str, record: PlacementRecord | None) -> None:
+        """Concurrent calls for a tenant are one request."""
         batch = self._batches.setdefault(tenant, _Batch())
-        batch.records[namespace.name] = PlacementRecord(namespace.uid, slices, slice_) if slices else None
+        batch.records[namespace] = record
         async with self._locks[tenant]:
             if self._batches.get(tenant) is batch:
                 del self._batches[tenant]
