@@ -96,11 +96,11 @@ class PoolLab:
         made = await self.meta.client.get(resources.NAMESPACES, name)
         await self.decide(name, made.uid, *placed)
 
-    async def decide(self, name: str, uid: str, *placed: str) -> None:
-        """Record the placements of a namespace where the syncer reads them."""
+    async def decide(self, name: str, uid: str, *placed: str, vc: str = "blue") -> None:
+        """Record the placements of a namespace of a VirtualCluster where the syncer reads them."""
         slices = {other: None for other in self.supers if other not in placed} | dict.fromkeys(placed, 1)
         patch = {"status": {"placements": {name: {"uid": uid, "slices": slices, "slice": {"cpu": "1"}}}}}
-        await self.meta.client.patch(api.VIRTUAL_CLUSTERS, "blue", patch, namespace="default", subresource="status")
+        await self.meta.client.patch(api.VIRTUAL_CLUSTERS, vc, patch, namespace="default", subresource="status")
 
     async def say(self, name: str, placements: str) -> None:
         """Write the annotation of a namespace that shows its placements."""

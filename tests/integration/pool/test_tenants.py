@@ -53,7 +53,8 @@ async def test_a_deleted_tenants_objects_are_deleted_in_every_super_cluster_and_
     foreign = f"{green.key}-{fresh_name('foreign')}"
     await pool.namespace(namespace, "r1", "r2")
     placements = {"annotations": {f"{SCHEDULER}/placements": '{"r1":1,"r2":1}'}}
-    await green.make(resources.NAMESPACES, "app", metadata=placements)
+    made = await green.make(resources.NAMESPACES, "app", metadata=placements)
+    await pool.decide("app", made["metadata"]["uid"], "r1", "r2", vc="green")
     await green.there(resources.SERVICE_ACCOUNTS, "default", "app")
     await green.make(resources.CONFIG_MAPS, "c", "app")
     stays = {}
