@@ -2,7 +2,9 @@
 
 import pytest
 
-from hansa.kube import resources
+from eventually import eventually
+from hansa.kube import errors, resources
+from hansa.tenancy.syncing.service_ranges import SERVICE_CIDRS
 from tenant_league import pod
 
 pytestmark = pytest.mark.timeout(180)
@@ -88,3 +90,27 @@ async def test_an_administrator_allows_external_names_for_one_tenant(mallory, al
             await tenant.make(resources.SERVICES, "db", namespace, spec=spec)
         await below.there(resources.SERVICES, "db", mallory.below(namespace))
         await alice.event("Refused", "db", namespace)
+
+
+async def test_a_service_range_of_a_tenant_is_no_range_of_the_super_cluster(mallory, below, namespace):
+    await mallory.make(SERVICE_CIDRS, namespace, spec={"cidrs": ["8.8.8.0/24"]})
+
+    def is_ready(found):
+        return any(one["type"] == "Ready" for one in found.get("status", {}).get("conditions", ()))
+
+    await mallory.there(SERVICE_CIDRS, namespace, when=is_ready)
+    await eventually(lambda: takes_an_address(mallory, namespace), within=60)
+    copy = await below.there(resources.SERVICES, "dns", mallory.below(namespace))
+    assert not copy["spec"]["clusterIP"].startswith("8.8.8.")
+    ranges = [cidr for one in (await below.client.list(SERVICE_CIDRS)).items for cidr in one.spec["cidrs"]]
+    assert "8.8.8.0/24" not in ranges
+    await mallory.client.delete(resources.SERVICES, "dns", namespace=namespace)
+    await mallory.client.delete(SERVICE_CIDRS, namespace)
+
+
+async def takes_an_address(tenant, namespace):
+    try:
+        await tenant.make(resources.SERVICES, "dns", namespace, spec={"clusterIP": "8.8.8.8", "ports": [{"port": 53}]})
+    except errors.Invalid as error:  # the allocator has not seen the range yet
+        raise AssertionError(str(error)) from None
+    return True

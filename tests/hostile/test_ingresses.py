@@ -48,18 +48,21 @@ async def test_a_secret_of_the_super_cluster_serves_no_ingress_of_a_tenant(mallo
 async def test_a_budget_delays_a_drain_and_does_not_end_it(mallory, below, namespace):
     where, labels = mallory.below(namespace), {"app": "web"}
     spec = {"selector": {"matchLabels": labels}, "minAvailable": "100%"}
-    await mallory.make(resources.POD_DISRUPTION_BUDGETS, "web", namespace, spec=spec)
+    for name in ("web", "other"):
+        await mallory.make(resources.POD_DISRUPTION_BUDGETS, name, namespace, spec=spec)
     for name in ("a", "b"):
         await mallory.make(resources.PODS, name, namespace, metadata={"labels": labels}, spec=pod()["spec"])
     lies = {"status": {"desiredHealthy": 1000, "expectedPods": 1000, "currentHealthy": 1000, "disruptionsAllowed": 0}}
-    await mallory.client.patch(resources.POD_DISRUPTION_BUDGETS, "web", lies, namespace=namespace, subresource="status")
+    await mallory.client.patch(
+        resources.POD_DISRUPTION_BUDGETS, "other", lies, namespace=namespace, subresource="status"
+    )
     for name in ("a", "b"):
         await mallory.phase(name, namespace)
 
     def allows_one(budget):
         return budget["spec"]["minAvailable"] <= 1 and budget.get("status", {}).get("disruptionsAllowed")
 
-    await below.there(resources.POD_DISRUPTION_BUDGETS, "web", where, when=allows_one)
+    await below.there(resources.POD_DISRUPTION_BUDGETS, "other", where, when=allows_one)
     eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "a", "namespace": where}}
 
     async def is_evicted():

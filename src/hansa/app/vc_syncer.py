@@ -66,6 +66,9 @@ class SyncerSettings:
 async def run(settings: SyncerSettings) -> None:
     """Sync until a signal ends the program; lower objects stay."""
     program, registry = Program(), ClusterRegistry()
+    if settings.mode.isolates:
+        # No API tells whether one does: docs/security.md has a check.
+        log.info("tenants are isolated by NetworkPolicies, which a network plugin has to enforce")
     async with contextlib.AsyncExitStack() as stack:
 
         async def connected(name: str, source: CredentialSource) -> Cluster:

@@ -225,6 +225,7 @@ def read(arguments: argparse.Namespace) -> SyncerSettings:
         is_pod_security_labelled=arguments.pod_security_labels,
         dns_options=virtualcluster_settings.dns_options(arguments.dns_options),
         schedulers=frozenset(_names(arguments.schedulers)),
+        isolation=tenant_flags.isolation(arguments),
         lists=tenant_flags.lists(arguments),
         are_networks_joined=arguments.networks_joined,
         opaque_labels=tenant_flags.opaque_labels(arguments),
@@ -236,7 +237,12 @@ def read(arguments: argparse.Namespace) -> SyncerSettings:
     return SyncerSettings(
         super_cluster=None if arguments.pool else only,
         meta=CredentialSource(meta, flag=META_FLAG) if is_separate or arguments.pool else None,
-        mode=ModeSettings(nodes=nodes, node_retention=arguments.node_retention, pool=_pool(arguments)),
+        mode=ModeSettings(
+            isolates=arguments.isolate_tenants,
+            nodes=nodes,
+            node_retention=arguments.node_retention,
+            pool=_pool(arguments),
+        ),
         lost_after=arguments.lost_after,
         fence_grace=loss_flags.fence_grace(arguments),
         is_installed=arguments.install,

@@ -21,6 +21,9 @@ from hansa.model.mode import Mode
 from hansa.model.pair import Key
 from hansa.runtime import clock, metrics, tasks
 
+# Seconds in which changes of objects that select others are gathered: each may concern all objects of its namespace.
+SELECTION_SECONDS = 0.2
+
 
 class UpperViews:
     """The views of all upper clusters. Changes requeue keys through `wakeups`; `watch_all` as in `SharedLowers`.
@@ -48,6 +51,8 @@ class UpperViews:
         self._clock, self._random, self._metrics = clock, random, metrics
         self._views: dict[str, UpperView] = {}
         self._recorders: dict[str, event_recorder.Recorder] = {}
+        # By upper cluster: the namespaces in which objects may be selected by others than before.
+        self._selections: dict[str, set[str]] = {}
         self._throttle = mirror.EventThrottle(is_busy, clock=clock)
         self._mirrors: dict[str, mirror.EventMirror] = {}  # by the id of the upper cluster
         self._lowers = shared_lowers.SharedLowers(
@@ -187,6 +192,16 @@ class UpperViews:
     def _upper_changed(self, view: UpperView, ref: ObjectRef) -> None:
         view.placements.changed(ref)
         self._changed(view.clusters.key(ref))
+        if view.clusters.selection_changed(ref):
+            if view.name not in self._selections:
+                asyncio.get_running_loop().call_later(SELECTION_SECONDS, self._wake_selected, view.name)
+            self._selections.setdefault(view.name, set()).add(ref.name.namespace)
+
+    def _wake_selected(self, upper: str) -> None:
+        namespaces = self._selections.pop(upper, set())
+        if (view := self._views.get(upper)) is not None:
+            for key in view.clusters.selected(namespaces):
+                self._changed(key)
 
     def _changed(self, topic: Key | LowerName) -> None:
         if isinstance(topic, Key) and (view := self._views.get(topic.cluster)) is not None:

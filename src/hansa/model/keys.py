@@ -58,6 +58,11 @@ VC_ROOT_NAMESPACE = "tenancy.x-k8s.io/vcrootns"  # "true" on the namespace of a 
 META = "hansa.dev/meta"  # of namespaces and service ranges: the id of the meta cluster of the VirtualCluster
 CONTROLLED = "tenancy.x-k8s.io/controlled"  # label, "true" on objects that the manager created
 
+# Labels of a super pod, "true" if a NetworkPolicy of its tenant selects it, by direction.
+INGRESS_POLICY = "tenancy.x-k8s.io/ingress-policy"
+EGRESS_POLICY = "tenancy.x-k8s.io/egress-policy"
+BUDGET = "tenancy.x-k8s.io/budget"  # label of a super pod: the PodDisruptionBudget of its tenant that selects it
+
 # Of single kinds.
 CLUSTER_IP = "tenancy.x-k8s.io/clusterIP"  # annotation of a super Service: the cluster IP in the tenant
 # Annotation of a tenant's Service: the cluster IP in the super cluster, if it differs.
@@ -82,6 +87,8 @@ EXTERNAL_NAMES = "tenancy.x-k8s.io/external-names"  # of a VirtualCluster: names
 INGRESS_HOSTS = "tenancy.x-k8s.io/ingress-hosts"  # of a VirtualCluster: hosts that its Ingresses may have
 POD_SECURITY = "tenancy.x-k8s.io/pod-security"  # annotation of a VirtualCluster: baseline or restricted
 POD_SECURITY_ENFORCED = "pod-security.kubernetes.io/enforce"  # label of a namespace, read by the API server
+INGRESS_PEERS = "tenancy.x-k8s.io/ingress-peers"  # of a VirtualCluster: who may reach its pods
+EGRESS_PEERS = "tenancy.x-k8s.io/egress-peers"  # of a VirtualCluster: what its pods may reach
 WEIGHT = "tenancy.x-k8s.io/weight"  # annotation of a VirtualCluster: its share of the queue
 KEEP_DNS_POLICY = "tenancy.x-k8s.io/disable.dnsPolicyMutation"  # label of a tenant's pod, "true"
 ADMIN_KUBECONFIG = "tenancy.x-k8s.io/admin-kubeconfig"  # annotation of a VirtualCluster: its kubeconfig, base64

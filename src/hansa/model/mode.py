@@ -18,6 +18,9 @@ from hansa.model.placement import Intents, Placement, PlacementContext, Referabl
 from hansa.model.references import Reference
 from hansa.runtime import errors
 
+# How many objects of a kind in a namespace are considered as such that select others (`Rule.selected_by`): evaluating
+# them is work for each object that they may select.
+MOST_SELECTING: Final = 256
 # The kinds that must be synced where pods get tokens of the upper API server.
 TOKEN_KINDS = (resources.PODS, resources.SECRETS, resources.SERVICE_ACCOUNTS)
 
@@ -93,6 +96,11 @@ class Rule:
     # The objects that a copy is computed from, by its key: it is reconciled when one of them changes, and created after
     # them. One without a name means all of its kind in that namespace.
     computed_from: Callable[[Key], Iterable[Reference]] = lambda _: ()
+    # Kinds whose objects select others of their namespace, such as this one: it is reconciled when one of them changes.
+    # Its reads list them.
+    selected_by: frozenset[Resource] = frozenset()
+    # A copy whose upper object is gone stays while its namespace has copies of this kind, by its key.
+    outlives: Callable[[Key], Resource | None] = lambda _: None
     # The objects whose users decide where this one is placed: it is placed again when these users change.
     placed_with: Callable[[Object], Iterable[Referable]] = lambda _: ()
     # What the steps, the check and the way up read beside the pair.
@@ -207,6 +215,8 @@ class Mode:
             needed = frozenset() if rule.reads is None else rule.reads.kinds
             needed |= {resources.NAMESPACES} if rule.follows_namespace else set()
             needed |= {resources.NODES} if rule.bound_node is not None else set()
+            lists = frozenset() if rule.reads is None else rule.reads.lists
+            yield from (f"{resource} does not list {one}" for one in sorted(rule.selected_by - lists, key=str))
             yield from (f"{resource} needs a rule for {one}" for one in sorted(needed - self.rules.keys(), key=str))
         if self.mints_tokens:
             unsynced = (one for one in TOKEN_KINDS if one not in self.rules or not self.rules[one].is_synced)

@@ -22,6 +22,7 @@ from hansa.model.translation.tenant import (
     classes,
     disruption_budgets,
     ingresses,
+    isolation,
     messages,
     metadata,
     namespaces,
@@ -60,7 +61,13 @@ def bound(tenant: Cluster, routes: Iterable[Route]) -> None:
 
 def mode(settings: VirtualClusterSettings) -> Mode:
     """Tenants are upper clusters, the super cluster is the lower one."""
-    rules = (*_namespaces_and_pods(), *_services(), *_pod_dependencies(), *_traffic_and_disruption(), *_read_only())
+    rules = (
+        *_namespaces_and_pods(settings),
+        *_services(),
+        *_pod_dependencies(),
+        *_traffic_and_disruption(settings),
+        *_read_only(),
+    )
     table = Mode(
         "virtualcluster",
         {rule.resource: rule for rule in rules},
@@ -90,7 +97,7 @@ def _with_unused_last(table: Mode) -> Mode:
     return replace(table, rules={**table.rules, **changed})
 
 
-def _namespaces_and_pods() -> Iterable[Rule]:
+def _namespaces_and_pods(settings: VirtualClusterSettings) -> Iterable[Rule]:
     yield Rule(
         resources.NAMESPACES,
         down=(namespaces.namespace,),
@@ -105,8 +112,9 @@ def _namespaces_and_pods() -> Iterable[Rule]:
         up_patches=metadata.with_transparent_metadata(pod.up_patches),
         lifecycle=pod.LIFECYCLE,
         placement=pod.unless_gated,
-        references=pod.required_objects,
+        references=isolation.with_policies(pod.required_objects) if settings.isolates else pod.required_objects,
         reads=pod.READS,
+        selected_by=pod.SELECTED_BY,
         check=restrictions.check,
         on_refused=unschedulable.unscheduled,
         bound_node=placement.node_of,
@@ -179,7 +187,7 @@ def _pod_dependencies() -> Iterable[Rule]:
     )
 
 
-def _traffic_and_disruption() -> Iterable[Rule]:
+def _traffic_and_disruption(settings: VirtualClusterSettings) -> Iterable[Rule]:
     yield Rule(
         resources.INGRESSES,
         down=(ingresses.name_class, metadata.tenant_metadata),
@@ -195,6 +203,7 @@ def _traffic_and_disruption() -> Iterable[Rule]:
         down=(metadata.tenant_metadata, network_policies.network_policy),
         down_patches=network_policies.network_policy_patches,
         placement=placement.everywhere,
+        outlives=isolation.outlived if settings.isolates else lambda _: None,
     )
     yield Rule(
         resources.POD_DISRUPTION_BUDGETS,

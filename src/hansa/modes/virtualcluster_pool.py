@@ -63,7 +63,7 @@ def _pooled(rule: Rule, pool: PoolSettings) -> Rule:
                 rule,
                 placement=in_pool.pod_placement,
                 follows_namespace=True,
-                references=in_pool.pod_references,
+                references=in_pool.with_namespaces(rule.references),
                 on_moved=in_pool.remove_moved_from,
             )
         case resources.PERSISTENT_VOLUME_CLAIMS:

@@ -43,6 +43,7 @@ class VirtualClusterSettings:
     """Settings of the mode."""
 
     nodes: VirtualNodeSettings = field(default_factory=VirtualNodeSettings)
+    isolates: bool = True  # tenants' pods are kept apart by NetworkPolicies
     node_retention: float = 120.0  # seconds for which a virtual node stays after the tenant's last pod on it
     pool: PoolSettings | None = None  # None: one super cluster, no placements
 

@@ -184,7 +184,11 @@ class Everything:
         await self.base.kubectl("create", "secret", "generic", self.name, f"--from-file=value={kubeconfig}")
         brought = {"annotations": {"tenancy.x-k8s.io/secret.admin-kubeconfig": self.name}}
         made = await self.base.make(
-            VIRTUAL_CLUSTERS, self.name, "default", metadata=brought, spec={"clusterVersionName": "cv-sample-np"}
+            VIRTUAL_CLUSTERS,
+            self.name,
+            "default",
+            metadata=brought,
+            spec={"clusterVersionName": "cv-sample-np", "serviceCidr": "10.217.0.0/20"},
         )
         self.root = api.root_namespace(NamespacedName("default", self.name), made["metadata"]["uid"])
         await self.tenant.make(resources.NAMESPACES, self.namespace)

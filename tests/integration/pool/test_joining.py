@@ -120,8 +120,21 @@ async def test_a_super_cluster_leaves_when_it_is_empty_and_may_join_again(pool, 
     assert await r2.look(resources.LEASES, "hansa-fence", "kube-system") is None
     assert await meta.look(resources.SECRETS, "r2", "default") is None
     await pool.join("r2")
-    await pool.say(namespace, json.dumps({"r2": 1}))
+    await pool.place(namespace, "r2")
     await r2.there(resources.CONFIG_MAPS, "c", below)
+
+
+async def test_the_syncer_still_serves_a_super_cluster_whose_objects_were_deleted_by_mistake(pool, namespace):
+    meta, r2, below = pool.meta, pool.supers["r2"], pool.tenant.below(namespace)
+    await pool.namespace(namespace, "r2")
+    await pool.pod(namespace, "before", "r2")
+    uid = (await r2.phase("before", below))["metadata"]["uid"]
+    for what in ("clusters.cluster.x-k8s.io", "secret"):
+        await meta.kubectl("delete", what, "r2")
+    await pool.pod(namespace, "after", "r2")
+    await meta.phase("after", namespace)
+    assert (await r2.look(resources.PODS, "before", below))["metadata"]["uid"] == uid
+    await pool.join("r2")
 
 
 async def test_a_cluster_object_keeps_the_fields_of_cluster_api_and_no_others(shared_pool, namespace):

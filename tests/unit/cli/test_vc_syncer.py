@@ -8,7 +8,7 @@ import pytest
 from hansa.cli import vc_syncer
 from hansa.kube.credentials.source import CredentialSource
 from hansa.model.translation.tenant.nodes import AgentAddress
-from hansa.model.translation.tenant.tenant_settings import Allowance
+from hansa.model.translation.tenant.tenant_settings import Allowance, Isolation
 from hansa.modes.virtualcluster_settings import InvalidSettings, PoolSettings
 
 
@@ -45,6 +45,18 @@ def test_lists_of_all_tenants_are_flags_whose_invalid_entries_are_errors():
         read("--synced-annotations", "a b")
     with pytest.raises(InvalidSettings, match='--opaque-labels: "Pod:a" is not KEY'):
         read("--opaque-labels", "Pod:a")
+
+
+def test_tenants_are_isolated_unless_that_is_turned_off():
+    settings = read("--inside-ranges=10.0.0.0/16", "--name-servers=10.0.0.2", "--ingress-peers=10.1.0.0/16,team=edge")
+    assert settings.mode.isolates
+    assert settings.tenants.isolation == Isolation(frozenset({"10.0.0.0/16"}), frozenset({"10.0.0.2"}))
+    assert settings.tenants.lists.ingress_peers == {"10.1.0.0/16", "team=edge"}
+    off = read("--no-isolate-tenants")
+    assert (off.mode.isolates, off.tenants.isolation) == (False, None)
+    for flag, text in (("--inside-ranges", "private"), ("--name-servers", "10.0.0.1/8"), ("--egress-peers", "edge")):
+        with pytest.raises(InvalidSettings, match=f'{flag}: "{text}" is not CIDR'):
+            read(flag, text)
 
 
 def test_the_retention_of_virtual_nodes_has_an_alias():

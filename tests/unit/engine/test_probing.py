@@ -142,3 +142,13 @@ def test_an_unreachable_server_is_unreachable_since_its_last_answer():
         assert stage.health.answered == pytest.approx(last)
 
     play(scene)
+
+
+def test_a_condemned_server_is_never_reachable_again_whatever_it_answers():
+    async def scene(stage):
+        stage.health.condemn("it is another cluster")
+        await stage.world.clock.sleep(10 * probing.PERIOD)
+        assert stage.health.error == "it is another cluster"
+        assert [is_troubled for _, is_troubled in stage.changes] == [False, True]
+
+    play(scene)

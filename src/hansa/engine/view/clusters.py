@@ -3,7 +3,8 @@
 Placement is left to `placements`, and whether a cache is known to `caches`.
 """
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Container, Iterator
 from typing import NamedTuple
 
 from hansa.engine.caches import ClusterCaches
@@ -12,7 +13,7 @@ from hansa.engine.view.topics import LowerName, ObjectRef
 from hansa.kube.objects import NamespacedName, Object
 from hansa.kube.resource import Resource
 from hansa.model import keys, stamp
-from hansa.model.mode import Mode
+from hansa.model.mode import MOST_SELECTING, Mode
 from hansa.model.pair import Key, Link
 
 # Indexes of lower caches: by the upper cluster of a copy, and by the upper object of a copy.
@@ -55,6 +56,7 @@ class LinkedClusters:
         self.lowers: dict[str, ClusterCaches] = {}
         self.links: dict[str, Link] = {}
         self.routes: dict[str, Route] = {}
+        self._selections: dict[ObjectRef, int] = {}  # of objects that select others
         self._own_links: dict[str, Link] = {}  # those that lead to the upper cluster itself
         for resource in {one for rule in mode.rules.values() if rule.reads is not None for one in rule.reads.lists}:
             upper.stores[resource].index(BY_NAMESPACE, by_namespace)
@@ -63,6 +65,34 @@ class LinkedClusters:
     def name(self) -> str:
         """The name of the upper cluster."""
         return self.upper.cluster.name
+
+    def has_copies(self, resource: Resource, namespace: str, cluster: str) -> bool:
+        """Whether a lower cluster has copies of this kind from a namespace, also of objects that are gone."""
+        copies = self.lowers[cluster].stores[resource].find(BY_UPPER, self.upper_id)
+        origins = (stamp.of(one) for one in copies)
+        return any(origin is not None and origin.namespace == namespace for origin in origins)
+
+    def selecting(self, key: Key) -> int:
+        """A hash of the objects that may select an object of their namespace (`Rule.selected_by`)."""
+        stores = (self.upper.stores[resource] for resource in self.mode.rules[key.resource].selected_by)
+        found = (itertools.islice(store.find(BY_NAMESPACE, key.namespace), MOST_SELECTING) for store in stores)
+        return hash(tuple(_selection(one) for objects in found for one in objects))
+
+    def selection_changed(self, ref: ObjectRef) -> bool:
+        """Whether an object changed in such a way that it may select others than before."""
+        return any(ref.resource in rule.selected_by for rule in self.mode.rules.values()) and self._has_changed(ref)
+
+    def selected(self, namespaces: Container[str]) -> Iterator[Key]:
+        """The keys in some namespaces that other objects may select."""
+        for resource, rule in self.mode.rules.items():
+            names = list(self.upper.stores[resource]) if rule.selected_by else ()
+            yield from (self.key(ObjectRef(resource, name)) for name in names if name.namespace in namespaces)
+
+    def _has_changed(self, ref: ObjectRef) -> bool:
+        obj, before = self.upper.stores[ref.resource].get(ref.name), self._selections.pop(ref, None)
+        if obj is not None:
+            self._selections[ref] = _selection(obj)
+        return before != self._selections.get(ref)
 
     def add(self, route: Route, side: ClusterCaches) -> None:
         """Link a lower cluster."""
@@ -156,3 +186,8 @@ class LinkedClusters:
             return False
         key = Key(self.name, resource, origin.namespace, origin.name)
         return any(obj.key == self.mode.lower_name(key, origin.uid, link) for link in self._own_links.values())
+
+
+def _selection(obj: Object) -> int:
+    """A hash of what an object selects: its spec. Statuses change often."""
+    return hash((obj.uid, obj.raw("spec")))

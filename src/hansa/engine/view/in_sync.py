@@ -4,7 +4,7 @@ Correctness does not depend on it: a pair that is not remembered is compared onc
 """
 
 import collections
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TypeGuard
 
 import msgspec
@@ -16,10 +16,10 @@ from hansa.model.pair import Grade, Key, Pair, Side, Unknown
 
 
 class InSync:
-    """Hashes of both sides of such pairs, by lower cluster."""
+    """Hashes of both sides of such pairs, by lower cluster. `selecting` is one of the objects that select a key's."""
 
-    def __init__(self, mode: Mode) -> None:
-        self._mode = mode
+    def __init__(self, mode: Mode, selecting: Callable[[Key], int]) -> None:
+        self._mode, self._selecting = mode, selecting
         self._hashes: dict[str, dict[Key, int]] = collections.defaultdict(dict)
 
     def clusters(
@@ -57,7 +57,7 @@ class InSync:
     def _hash(self, key: Key, upper: Object, lower: Object, grade: Grade | None) -> int:
         status_down, both = self._mode.rules[key.resource].status_down, (upper, lower)
         synced = () if status_down is None else [msgspec.json.encode(status_down(one)) for one in both]
-        return hash((grade, *map(pair.content, both), *synced))
+        return hash((grade, self._selecting(key), *map(pair.content, both), *synced))
 
 
 def _is_alive(side: Side) -> TypeGuard[Object]:

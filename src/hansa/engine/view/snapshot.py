@@ -25,7 +25,7 @@ from hansa.kube.resource import Resource
 from hansa.model import keys, pair, placement, stamp
 from hansa.model.limits import Room
 from hansa.model.lookups import Found, Lookups, Undeclared
-from hansa.model.mode import Rule
+from hansa.model.mode import MOST_SELECTING, Rule
 from hansa.model.pair import Grade, Key, Link, Pair, Unknown
 from hansa.model.references import Reference
 from hansa.runtime import clock
@@ -174,23 +174,24 @@ class Snapshots:
         declared = frozenset({resources.NODES}) | (rule.reads.kinds if rule.reads is not None else frozenset())
         if undeclared := {one.resource for one in references} - declared:
             raise Undeclared(f"{rule.resource} reads {', '.join(map(str, undeclared))}: declare them in Rule.reads")
-        return replace(link, grade=grade, lookups=self._lookups(references, cluster))
+        return replace(link, grade=grade, lookups=self._lookups(references, cluster, rule))
 
-    def _lookups(self, references: Iterable[Reference], cluster: str) -> Lookups:
+    def _lookups(self, references: Iterable[Reference], cluster: str, rule: Rule) -> Lookups:
         found: dict[tuple[Resource, NamespacedName], Found] = {}
         listed: dict[tuple[Resource, str], tuple[NamespacedName, ...]] = {}
         for one in references:
             names: tuple[NamespacedName, ...] = (NamespacedName(one.namespace, one.name),)
             if not one.name:
-                names = listed[one.resource, one.namespace] = self._names(one)
+                names = listed[one.resource, one.namespace] = self._names(one, rule)
             for name in names:
                 key = self.clusters.key(ObjectRef(one.resource, name))
                 found[one.resource, name] = Found(self.clusters.get(key), self.clusters.copy(key, cluster))
         return Lookups(found, listed)
 
-    def _names(self, reference: Reference) -> tuple[NamespacedName, ...]:
-        cache = self.clusters.upper.stores[reference.resource]
-        return tuple(obj.key for obj in cache.find(BY_NAMESPACE, reference.namespace))
+    def _names(self, reference: Reference, rule: Rule) -> tuple[NamespacedName, ...]:
+        found = self.clusters.upper.stores[reference.resource].find(BY_NAMESPACE, reference.namespace)
+        most = MOST_SELECTING if reference.resource in rule.selected_by else None
+        return tuple(obj.key for obj in itertools.islice(found, most))
 
     def _blocked(self, key: Key, clusters: Iterable[str]) -> _Blocked:
         """Why copies can't be created: the pending limit, or objects that must exist before."""
@@ -267,7 +268,11 @@ class Snapshots:
         """The clusters where other objects read the copy of this object, which no longer exists."""
         ref = ObjectRef(key.resource, NamespacedName(key.namespace, key.name))
         users = self.placements.users(key)
-        return frozenset(cluster for cluster in clusters if cluster in users and self._is_read(ref, cluster))
+        read = {cluster for cluster in clusters if cluster in users and self._is_read(ref, cluster)}
+        kept_for = self.clusters.mode.rules[key.resource].outlives(key)
+        if kept_for is not None:
+            read |= {one for one in clusters if self.clusters.has_copies(kept_for, key.namespace, one)}
+        return frozenset(read)
 
     def _is_read(self, ref: ObjectRef, cluster: str) -> bool:
         readers = map(self.clusters.key, self.placements.references.readers(ref))

@@ -42,7 +42,7 @@ class UpperView:
         self.in_flight: set[tuple[Key, str]] = set()
         self.refusals = refusals.Refusals()
         self.usage = usage.Usage(self.clusters, wakeups.wake, limits_changed)
-        self._in_sync = in_sync.InSync(mode)
+        self._in_sync = in_sync.InSync(mode, self.clusters.selecting)
         self._pending = pending_limit.PendingLimit(upper_id)
         self._retention = retention.Retention(clock)
         self._forced = forced_deletions.ForcedDeletions()

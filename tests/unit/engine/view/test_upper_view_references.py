@@ -3,11 +3,15 @@
 import dataclasses
 import datetime
 
+import pytest
+
 import engine_lab as lab
 from hansa.engine.view.topics import NamespaceScope, ObjectRef
 from hansa.kube import watching
 from hansa.kube.objects import NamespacedName
 from hansa.model import plan
+from hansa.model.lookups import Reads
+from hansa.model.mode import InvalidMode
 from hansa.model.references import Missing, Reference
 from view_world import MAP, MAP_PLACE, MAPS, POD, PODS
 
@@ -132,6 +136,53 @@ def test_a_computed_object_waits_for_its_sources_and_is_reconciled_when_they_cha
             assert world.wakeups.keys(NamespaceScope("up", resource, "default")) == [MAP]
 
     play(scene, mode=dataclasses.replace(lab.SMALL, rules={**lab.SMALL.rules, MAPS: computed_from}))
+
+
+def test_a_pair_is_compared_again_when_objects_that_may_select_it_change(play):
+    def scene(world):
+        world.put(world.upper, MAPS, lab.config_map("settings"))
+        world.put(world.upper, PODS, lab.pod("p", "vn", config_map="settings"))
+        _, [made] = world.decide(MAP)
+        world.put(world.lower, MAPS, made.obj)
+        world.decide(MAP)
+        assert world.decide(MAP)[0].in_sync == {"low"}
+        world.put(world.upper, PODS, lab.pod("other", "vn"))
+        assert world.decide(MAP)[0].in_sync == frozenset()
+        assert world.decide(MAP)[0].in_sync == {"low"}
+        clusters, other = world.view.clusters, ObjectRef(PODS, NamespacedName("default", "other"))
+        assert (list(clusters.selected({"default"})), list(clusters.selected({"elsewhere"}))) == ([MAP], [])
+        changes = [clusters.selection_changed(ref) for ref in (other, other, ObjectRef(MAPS, MAP_PLACE))]
+        assert changes == [True, False, False]
+
+    reads = Reads(frozenset({PODS}), lambda _: (), lists=frozenset({PODS}))
+    selected_by = dataclasses.replace(lab.SMALL.rules[MAPS], selected_by=frozenset({PODS}), reads=reads)
+    play(scene, mode=dataclasses.replace(lab.SMALL, rules={**lab.SMALL.rules, MAPS: selected_by}))
+
+
+def test_a_copy_stays_while_its_namespace_has_copies_of_a_kind_also_of_objects_that_are_gone(play):
+    def scene(world):
+        pod = world.put(world.upper, PODS, lab.pod("p", "vn", config_map="settings"))
+        world.put(world.upper, MAPS, lab.config_map("settings"))
+        _, [made] = world.decide(MAP)
+        world.put(world.lower, MAPS, made.obj)
+        _, [made] = world.decide(POD)
+        lower = world.put(world.lower, PODS, made.obj)
+        for resource, name in ((PODS, pod.key), (MAPS, MAP_PLACE)):
+            world.upper.stores[resource].apply(watching.Deleted(world.upper.stores[resource].get(name)))
+            world.view.placements.changed(ObjectRef(resource, name))
+        assert world.decide(MAP)[1] == (plan.Wait("other objects in low still read it"),)
+        world.lower.stores[PODS].apply(watching.Deleted(lower))
+        _, [action] = world.decide(MAP)
+        assert type(action) is plan.Delete
+
+    rule = dataclasses.replace(lab.SMALL.rules[MAPS], outlives=lambda key: PODS if key == MAP else None)
+    play(scene, mode=dataclasses.replace(lab.SMALL, rules={**lab.SMALL.rules, MAPS: rule}))
+
+
+def test_a_mode_lists_what_selects_its_objects():
+    rule = dataclasses.replace(lab.SMALL.rules[MAPS], selected_by=frozenset({PODS}))
+    with pytest.raises(InvalidMode, match="does not list"):
+        dataclasses.replace(lab.SMALL, rules={**lab.SMALL.rules, MAPS: rule})
 
 
 def test_a_copy_is_kept_while_a_lower_pod_reads_it_and_deleted_with_the_pod(play):

@@ -5,7 +5,18 @@ import ipaddress
 import re
 from typing import Final
 
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+# Private and link-local ranges, in which clusters have their pods, nodes and Services.
+PRIVATE: Final = frozenset(
+    {
+        *("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "169.254.0.0/16"),
+        *("fc00::/7", "fe80::/10", "64:ff9b::/96"),  # the last is translated to IPv4
+    }
+)
+_MAPPED: Final = 96  # bits before an IPv4 address in IPv6 notation
+EVERYTHING: Final = frozenset({"0.0.0.0/0", "::/0"})
+_LABEL: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]*=[A-Za-z0-9._-]*")
 _HOST: Final = re.compile(r"\*|(?:\*\.)?[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
 
 
@@ -27,12 +38,26 @@ def networks(entries: frozenset[str]) -> tuple[Network, ...]:
 def has_address(entries: frozenset[str], text: str) -> bool:
     """Whether a list has an address. Addresses that belong to the node itself are in no list."""
     try:
-        address = ipaddress.ip_address(text)
+        address = _unmapped(ipaddress.ip_address(text))
     except ValueError:
         return False
     if address.is_loopback or address.is_link_local or address.is_multicast or address.is_unspecified:
         return False
     return any(address.version == one.version and address in one for one in networks(entries))
+
+
+def network(text: str) -> Network:
+    """A CIDR, which may have host bits. One of IPv4 addresses in IPv6 notation is of IPv4: it means the same hosts."""
+    found = ipaddress.ip_network(text, strict=False)
+    first = _unmapped(found.network_address)
+    if first.version == found.version or found.prefixlen < _MAPPED:
+        return found
+    return ipaddress.ip_network((str(first), found.prefixlen - _MAPPED))
+
+
+def _unmapped(address: Address) -> Address:
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return address if mapped is None else mapped
 
 
 def is_host_pattern(text: str) -> bool:
@@ -45,3 +70,8 @@ def has_host(patterns: frozenset[str], host: str) -> bool:
     name = host.lower().rstrip(".")
     suffixes = tuple(one[1:] for one in patterns if one.startswith("*."))
     return "*" in patterns or name in patterns or (bool(name) and name.endswith(suffixes))
+
+
+def is_peer(text: str) -> bool:
+    """Whether a text names a peer of pods: a CIDR, or a label of namespaces."""
+    return is_network(text) or _LABEL.fullmatch(text) is not None

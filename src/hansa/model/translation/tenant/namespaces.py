@@ -17,6 +17,7 @@ from hansa.model.translation.tenant import metadata, tenant_settings
 from hansa.model.translation.tenant.tenant_settings import TenantSettings
 
 Selector = dict[str, Any]
+NAME_LABEL: Final = "kubernetes.io/metadata.name"  # which every namespace has
 _DIGEST_LENGTH: Final = 8
 
 

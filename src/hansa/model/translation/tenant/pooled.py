@@ -3,7 +3,7 @@
 Placements are only read here; vc-scheduler decides them, and annotations of namespaces show them.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 import msgspec
@@ -14,7 +14,7 @@ from hansa.model import annotation_json, keys, placement
 from hansa.model.lookups import Reads
 from hansa.model.mode import PatchPart
 from hansa.model.pair import Grade, Key, Link, Unknown
-from hansa.model.placement import Intents, PlacementContext
+from hansa.model.placement import Intents, PlacementContext, Referable
 from hansa.model.references import Reference
 from hansa.model.translation.common import services as any_services
 from hansa.model.translation.common import storage
@@ -22,6 +22,7 @@ from hansa.model.translation.tenant import pod, service_allocations, services, t
 from hansa.model.translation.tenant.pod import dns, environment
 
 Spec = dict[str, Any]
+References = Callable[[Object], Iterable[Referable]]
 _SEED_DOMAIN, _UPSTREAM_DOMAIN = keys.POOL
 _INGRESS: Final = "ingress"
 _NEEDED_BY_ALL: Final = frozenset({environment.API_SERVICE.namespace, dns.DNS_SERVICE.namespace})
@@ -109,9 +110,12 @@ def _moved_from(obj: Object) -> Iterator[str]:
     return (key.removeprefix(keys.MOVED_FROM) for key in obj.annotations if key.startswith(keys.MOVED_FROM))
 
 
-def pod_references(obj: Object) -> Iterator[Reference]:
+def with_namespaces(references: References) -> References:
     """What must exist before a pod, and the namespaces of those objects, which may not be placed there themselves."""
-    yield from pod.required_objects(obj)
+    return lambda obj: (*references(obj), *_namespaces_of_references(obj))
+
+
+def _namespaces_of_references(obj: Object) -> Iterator[Reference]:
     names = (
         obj.namespace,
         environment.API_SERVICE.namespace,

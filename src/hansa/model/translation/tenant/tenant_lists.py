@@ -11,7 +11,7 @@ from typing import Final
 from hansa.model import keys
 from hansa.model.translation.tenant import address_lists, key_patterns
 
-_CIDR, _HOST = "CIDR", "NAME, *.DOMAIN or *"
+_CIDR, _HOST, _PEER = "CIDR", "NAME, *.DOMAIN or *", "CIDR or LABEL=VALUE of namespaces"
 _SHOWN: Final = 60  # characters of an invalid entry in a message
 
 
@@ -23,6 +23,8 @@ class TenantLists:
     endpoint_addresses: frozenset[str] = frozenset()
     external_names: frozenset[str] = frozenset()
     ingress_hosts: frozenset[str] = frozenset()
+    ingress_peers: frozenset[str] = frozenset()
+    egress_peers: frozenset[str] = frozenset()
 
     def __or__(self, other: "TenantLists") -> "TenantLists":
         return TenantLists(**{one.name: getattr(self, one.name) | getattr(other, one.name) for one in fields(self)})
@@ -84,6 +86,18 @@ KINDS: Final = (
         _HOST,
         address_lists.is_host_pattern,
         "hosts that Ingresses may have; * also allows a default backend",
+    ),
+    ListKind(
+        keys.INGRESS_PEERS,
+        _PEER,
+        address_lists.is_peer,
+        "who may reach tenants' pods, beside the tenant itself and what is outside of --inside-ranges",
+    ),
+    ListKind(
+        keys.EGRESS_PEERS,
+        _PEER,
+        address_lists.is_peer,
+        "what tenants' pods may reach, beside the tenant itself and what is outside of --inside-ranges",
     ),
 )
 

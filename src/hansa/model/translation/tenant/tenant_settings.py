@@ -10,7 +10,7 @@ from hansa.model import keys
 from hansa.model.limits import DEFAULT_LIMITS, Limits
 from hansa.model.pair import Key, Link, Unknown
 from hansa.model.placement import Intents, Placement, PlacementContext
-from hansa.model.translation.tenant import opaque_labels, tenant_lists
+from hansa.model.translation.tenant import address_lists, opaque_labels, tenant_lists
 from hansa.model.translation.tenant.tenant_lists import TenantLists
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -28,6 +28,7 @@ class Allowance(StrEnum):
     CONTROL_PLANE_NODES = "controlPlaneNodes"
     PRIORITY_CLASSES = "priorityClasses"
     PULL_SECRETS = "imagePullSecrets"
+    SUPER_CLUSTER_DNS = "superClusterDNS"
     EXTERNAL_IPS = "externalIPs"
     LOAD_BALANCER_IP = "loadBalancerIP"
     LOAD_BALANCER_CLASS = "loadBalancerClass"
@@ -85,6 +86,15 @@ POD_SECURITY_LEVELS: Final = (PodSecurity.BASELINE, PodSecurity.RESTRICTED)
 
 
 @dataclass(frozen=True, slots=True)
+class Isolation:
+    """How the pods of all tenants are kept apart by NetworkPolicies; entries are CIDRs."""
+
+    # What is inside super clusters, or reachable only from there: the pods, nodes, Services and API servers.
+    inside: frozenset[str] = address_lists.PRIVATE
+    name_servers: frozenset[str] = address_lists.EVERYTHING
+
+
+@dataclass(frozen=True, slots=True)
 class TenantSettings:
     """One tenant, as the settings of its links."""
 
@@ -107,6 +117,7 @@ class TenantSettings:
     pod_security: PodSecurity = PodSecurity.BASELINE  # the level that its pods must meet, except for what is allowed
     # Whether its namespaces in the super cluster have the level as label, so that the admission there refuses as well.
     is_pod_security_labelled: bool = True
+    isolation: Isolation | None = Isolation()  # None: no policies of ours
     # The VirtualCluster's service range, if the super cluster has a ServiceCIDR for it. Services keep only cluster IPs
     # of this range.
     service_ranges: tuple[Network, ...] = ()

@@ -1,9 +1,13 @@
 """The number of healthy pods that a budget requires in the super cluster."""
 
+from typing import Any
+
 import pytest
 
 from hansa.kube import resources
-from tenants import a_link, an_object, desired
+from hansa.kube.objects import Object
+from hansa.model import keys
+from tenants import a_link, a_pod, an_object, desired
 
 
 @pytest.mark.parametrize(
@@ -17,6 +21,16 @@ def test_it_is_what_the_tenants_controllers_want_but_for_one_pod_that_the_super_
     lower = desired(upper, a_link(below=[] if pods is None else [copy]), resources.POD_DISRUPTION_BUDGETS)
     assert lower.spec == {
         "minAvailable": least,
-        "selector": {"matchLabels": {"app": "web"}},
+        "selector": {"matchLabels": {keys.BUDGET: "web"}},
         "unhealthyPodEvictionPolicy": "AlwaysAllow",
     }
+
+
+def test_a_pod_belongs_to_one_budget() -> None:
+    def a_budget(name: str, selector: dict[str, Any] | None) -> Object:
+        return an_object("PodDisruptionBudget", name, "shop", spec={"selector": selector})
+
+    pod = a_pod(labels={"app": "web"})
+    budgets = [a_budget("b", {}), a_budget("a", {"matchLabels": {"app": "web"}}), a_budget("0", None)]
+    assert desired(pod, a_link(budgets)).labels[keys.BUDGET] == "a"
+    assert keys.BUDGET not in desired(pod, a_link(budgets[2:])).labels

@@ -4,10 +4,10 @@ from typing import Any
 
 from hansa.kube import resources
 from hansa.model import keys
-from hansa.model.pair import Key
+from hansa.model.pair import Key, Link
 from hansa.model.placement import PlacementContext
 from hansa.model.references import Missing, Reference
-from tenants import KEY, LINK, MODE, an_object, desired
+from tenants import KEY, LINK, MODE, a_link, an_object, desired
 
 CLAIMS, POLICIES = resources.PERSISTENT_VOLUME_CLAIMS, resources.NETWORK_POLICIES
 
@@ -39,22 +39,24 @@ def test_a_token_that_is_copied_names_its_original() -> None:
     assert keys.TOKEN_UID not in plain.labels
 
 
-def policy(**spec: Any) -> dict[str, Any]:
-    return desired(an_object("NetworkPolicy", "p", "shop", spec=spec), resource=POLICIES).spec
+def policy(link: Link = LINK, **spec: Any) -> dict[str, Any]:
+    return desired(an_object("NetworkPolicy", "p", "shop", spec=spec), link, POLICIES).spec
 
 
 def test_a_policys_peers_are_the_tenants_own() -> None:
     own = {"matchLabels": {keys.UPPER: LINK.upper_id}}
     both = policy(ingress=[{"from": [{"namespaceSelector": {}}]}], egress=[{"to": [{"namespaceSelector": {}}]}])
     assert both == {
+        "policyTypes": ["Ingress", "Egress"],
         "ingress": [{"from": [{"namespaceSelector": own}]}],
         "egress": [{"to": [{"namespaceSelector": own}]}],
     }
 
 
-def test_a_policy_with_no_peers_or_all_peers_stays_as_it_is() -> None:
+def test_a_policy_with_no_peers_or_all_peers_stays_as_it_is_without_isolation() -> None:
+    link = a_link(isolation=None)
     for spec in ({"podSelector": {}}, {"ingress": [{}]}, {"ingress": [], "policyTypes": ["Ingress"]}):
-        assert policy(**spec) == spec
+        assert policy(link, **spec) == spec | {"policyTypes": ["Ingress"]}
 
 
 def test_referable_objects_are_synced_down_whether_a_pod_names_them_or_not() -> None:

@@ -13,6 +13,7 @@ from hansa.model.placement import PlacementContext
 from hansa.model.translation.common import names
 from hansa.model.translation.tenant import messages
 from hansa.model.translation.tenant.pod import LIFECYCLE, environment
+from hansa.model.translation.tenant.tenant_settings import Allowance
 from tenants import API, KEY, LINK, MODE, a_link, a_pod, a_service, an_object, desired, follow, upper_patches
 
 RULE = MODE.rules[resources.PODS]
@@ -146,10 +147,14 @@ def test_names_are_the_tenants_own() -> None:
     assert config["options"] == [{"name": "ndots", "value": "3"}]
 
 
-def test_without_a_dns_server_the_nodes_is_asked_and_by_a_label_nothing_is_changed() -> None:
-    assert desired(a_pod()).spec["dnsPolicy"] == "Default"
+def test_the_super_clusters_dns_is_used_only_where_it_is_allowed() -> None:
     kept = a_pod({"dnsPolicy": "ClusterFirst"}, labels={keys.KEEP_DNS_POLICY: "true"})
-    assert desired(kept, a_link([DNS])).spec["dnsPolicy"] == "ClusterFirst"
+    assert desired(a_pod()).spec["dnsPolicy"] == "Default"
+    assert desired(kept, a_link([DNS])).spec["dnsPolicy"] == "None"
+    allowed = frozenset({Allowance.SUPER_CLUSTER_DNS})
+    assert desired(a_pod({"dnsPolicy": "ClusterFirst"}), a_link(allowed=allowed)).spec["dnsPolicy"] == "ClusterFirst"
+    assert desired(kept, a_link([DNS], allowed=allowed)).spec["dnsPolicy"] == "ClusterFirst"
+    assert desired(a_pod(), a_link([DNS], allowed=allowed)).spec["dnsPolicy"] == "None"
 
 
 def test_pods_reference_the_services_of_their_variables_and_dns() -> None:

@@ -21,7 +21,7 @@ from hansa.model.references import Missing, Reference
 from hansa.model.translation.common.pod import access, spec, status, updates, volumes
 from hansa.model.translation.common.pod import affinity as any_relations
 from hansa.model.translation.common.pod import fields as any_fields
-from hansa.model.translation.tenant import claims, messages, metadata, tenant_settings
+from hansa.model.translation.tenant import claims, disruption_budgets, isolation, messages, metadata, tenant_settings
 from hansa.model.translation.tenant.pod import affinity, dns, downward_api, environment, fields, readiness, restrictions
 
 
@@ -49,6 +49,8 @@ DOWN: Final = (
     ),
     metadata.tenant_metadata,
     label_tenant,
+    isolation.label_selected,
+    disruption_budgets.label_selected,
     updates.annotate_images,
 )
 
@@ -87,7 +89,11 @@ def required_objects(pod: Object) -> Iterator[Reference]:
         yield Reference(resources.SERVICES, *dns.DNS_SERVICE)
 
 
+SELECTED_BY: Final = frozenset({resources.NETWORK_POLICIES, resources.POD_DISRUPTION_BUDGETS})
+
+
 def _objects_read(pod: Object) -> Iterator[Reference]:
+    yield from (Reference(kind, pod.namespace, "") for kind in SELECTED_BY)
     yield Reference(resources.SERVICES, *environment.API_SERVICE)
     if dns.uses_cluster_dns(pod):
         yield Reference(resources.SERVICES, *dns.DNS_SERVICE)
@@ -97,12 +103,13 @@ def _objects_read(pod: Object) -> Iterator[Reference]:
 READS: Final = Reads(
     frozenset(
         {
-            *(resources.SERVICES, resources.CONFIG_MAPS, resources.SECRETS),
+            *(resources.SERVICES, resources.CONFIG_MAPS, resources.SECRETS, *SELECTED_BY),
             *(resources.NODES, resources.PRIORITY_CLASSES, resources.RUNTIME_CLASSES),
             *claims.KINDS,
         }
     ),
     _objects_read,
+    lists=SELECTED_BY,
 )
 
 

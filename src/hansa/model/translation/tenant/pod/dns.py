@@ -11,19 +11,24 @@ from hansa.model.pair import Link
 from hansa.model.translation.common.pod.spec import Spec
 from hansa.model.translation.tenant import tenant_settings
 from hansa.model.translation.tenant.pod import environment
+from hansa.model.translation.tenant.tenant_settings import Allowance
 
 DNS_SERVICE: Final = NamespacedName("kube-system", "kube-dns")
 _MAX_NAMESERVERS: Final = 3  # the API's limit
 
 
 def use_tenant_dns(spec: Spec, pod: Object, link: Link) -> Spec:
-    """Replace ClusterFirst by an explicit dnsConfig for the tenant's DNS; without one there, use the node's DNS."""
-    if not uses_cluster_dns(pod):
+    """Replace ClusterFirst by an explicit dnsConfig for the tenant's DNS; without one there, use the node's DNS.
+
+    The super cluster's DNS, which resolves Services of all tenants, is used only where an administrator allows it.
+    """
+    may_use_super = Allowance.SUPER_CLUSTER_DNS in tenant_settings.of(link).allowed
+    if not uses_cluster_dns(pod) or (may_use_super and pod.labels.get(keys.KEEP_DNS_POLICY) == "true"):
         return spec
     service = link.lookups.upper(resources.SERVICES, DNS_SERVICE)
     server = "" if service is None else environment.super_cluster_ip(service, link)
     if not server:
-        return spec | {"dnsPolicy": "Default"}
+        return spec if may_use_super else spec | {"dnsPolicy": "Default"}
     tenant, config = tenant_settings.of(link), spec.get("dnsConfig") or {}
     domain = tenant.cluster_domain
     searches = (f"{pod.namespace}.svc.{domain}", f"svc.{domain}", domain)
@@ -45,8 +50,6 @@ class _Policy(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
 def uses_cluster_dns(pod: Object) -> bool:
     """Whether a pod uses cluster DNS. With hostNetwork that takes dnsPolicy ClusterFirstWithHostNet."""
-    if pod.labels.get(keys.KEEP_DNS_POLICY) == "true":
-        return False
     spec = pod.decode("spec", _Policy)
     policy = spec.dns_policy or "ClusterFirst"
     return policy == "ClusterFirstWithHostNet" or (policy == "ClusterFirst" and not spec.host_network)
