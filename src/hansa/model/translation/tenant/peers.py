@@ -34,8 +34,9 @@ def root(link: Link) -> Peer:
 
 
 def api_servers(link: Link) -> list[Peer]:
-    """The addresses of the tenant's API server."""
-    return [_block(one) for one in address_lists.networks(tenant_settings.of(link).api_addresses)]
+    """The addresses of the tenant's API server, if pods can reach it there."""
+    addresses = address_lists.networks(tenant_settings.of(link).api_addresses)
+    return [_block(one) for one in addresses if not one.is_loopback]
 
 
 def name_servers(link: Link) -> list[Peer]:

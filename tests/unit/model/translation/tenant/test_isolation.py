@@ -32,7 +32,12 @@ CONTROL_PLANE = {"to": [ROOT], "ports": API_PORTS}
 
 
 def lower(name: str = "p", *, lists: TenantLists | None = None, **spec: Any) -> dict[str, Any]:
-    link = a_link(isolation=SMALL, api_addresses=frozenset({"10.9.9.9"}), api_port="8443", lists=lists or TenantLists())
+    link = a_link(
+        isolation=SMALL,
+        api_addresses=frozenset({"10.9.9.9", "127.0.0.1"}),
+        api_port="8443",
+        lists=lists or TenantLists(),
+    )
     return desired(an_object("NetworkPolicy", name, "shop", spec=spec), link, resources.NETWORK_POLICIES).spec
 
 
