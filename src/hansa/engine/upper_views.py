@@ -21,6 +21,8 @@ from hansa.model.mode import Mode
 from hansa.model.pair import Key
 from hansa.runtime import clock, metrics, tasks
 
+# How many objects that are computed from others of a namespace one change requeues; the audit requeues all.
+MOST_COMPUTED = 64
 # Seconds in which changes of objects that select others are gathered: each may concern all objects of its namespace.
 SELECTION_SECONDS = 0.2
 
@@ -210,7 +212,8 @@ class UpperViews:
             else:
                 self._wakeups.wake(topic)
             view.usage.copies_changed()
-            self._wakeups.notify(NamespaceScope(topic.cluster, topic.resource, topic.namespace))
+            scope = NamespaceScope(topic.cluster, topic.resource, topic.namespace)
+            self._wakeups.notify(scope, at_most=MOST_COMPUTED)
         self._wakeups.notify(topic)
 
     @contextlib.asynccontextmanager

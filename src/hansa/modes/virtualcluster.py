@@ -210,7 +210,7 @@ def _traffic_and_disruption(settings: VirtualClusterSettings) -> Iterable[Rule]:
         down=(metadata.tenant_metadata, disruption_budgets.budget),
         down_patches=disruption_budgets.budget_patches,
         placement=placement.everywhere,
-        computed_from=disruption_budgets.budgets_of_namespace,
+        status_down=disruption_budgets.counts,
         reads=disruption_budgets.READS,
     )
 

@@ -6,7 +6,7 @@ always be evicted, so that a budget delays a drain and does not end it. A pod th
 evicted at all, so a label of the pod names one of them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -16,7 +16,7 @@ from hansa.kube.language import selectors
 from hansa.kube.objects import NamespacedName, Object
 from hansa.model import keys, mode, tenant_names
 from hansa.model.lookups import Reads
-from hansa.model.pair import Key, Link
+from hansa.model.pair import Link
 from hansa.model.references import Reference
 
 ALWAYS_ALLOW: Final = "AlwaysAllow"
@@ -47,9 +47,10 @@ def label_selected(pod: Object, link: Link) -> Object:
     return pod.with_metadata(labels={**pod.labels, keys.BUDGET: tenant_names.shortened(name)}) if name else pod
 
 
-def budgets_of_namespace(key: Key) -> Iterator[Reference]:
-    """A copy follows the statuses of both sides: it is computed again when a budget of the namespace changes."""
-    yield Reference(resources.POD_DISRUPTION_BUDGETS, key.namespace, "")
+def counts(obj: Object) -> Mapping[str, int]:
+    """The part of the status, of both sides, from which a copy is computed."""
+    status = obj.decode("status", _Status)
+    return {"desiredHealthy": status.desired_healthy, "expectedPods": status.expected_pods}
 
 
 class _Spec(msgspec.Struct, frozen=True, gc=False):
