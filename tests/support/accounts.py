@@ -47,12 +47,7 @@ class Account:
 
     def refused(self) -> set[str]:
         """What it had no right to. Nobody has one to make anything in a namespace that goes: that is no refusal."""
-        decision = "authorization.k8s.io/decision"
-        return {
-            f"{one['verb']} {one['requestURI'].partition('?')[0]}"
-            for one in self.requests()
-            if one["annotations"].get(decision) == "forbid" or _is_forbidden(one["responseStatus"])
-        }
+        return {f"{one['verb']} {one['requestURI'].partition('?')[0]}" for one in self.requests() if is_refused(one)}
 
     def unused(self) -> set[tuple[str, str]]:
         """Rights that it did not need. Only a race needs to get an object, and only an old server a list of them."""
@@ -64,6 +59,12 @@ class Account:
         open_watches = [what for verb, what in self.unused() if verb == "watch"]
         assert not open_watches, open_watches
         return True
+
+
+def is_refused(request: dict[str, Any]) -> bool:
+    """Whether somebody had no right to a request of the audit log."""
+    decision = request["annotations"].get("authorization.k8s.io/decision")
+    return decision == "forbid" or _is_forbidden(request["responseStatus"])
 
 
 def _is_forbidden(status: dict[str, Any]) -> bool:

@@ -22,7 +22,7 @@ from hansa.federation.conditions import Conditions
 from hansa.federation.leaving import Leaving
 from hansa.federation.target_member import TargetMember
 from hansa.federation.target_views import TargetViews
-from hansa.kube import resources
+from hansa.kube import errors, resources
 from hansa.kube.client import Client
 from hansa.kube.credentials.secret import SecretCredentials
 from hansa.kube.objects import NamespacedName, Object
@@ -35,6 +35,8 @@ from hansa.runtime import clock, metrics
 
 log = logging.getLogger(__name__)
 WORKERS: Final = 16
+NAMESPACE_NOT_FOUND: Final = "NamespaceNotFound"
+NAMESPACE_SECONDS: Final = 5.0  # between looks for a namespace that a target does not have
 STARTING_SECONDS: Final = 1.0  # between looks at a target that is on its way to its first summary
 BY_LOGIN: Final = "by-login"  # the index of Targets by the Secret of their kubeconfig
 
@@ -53,6 +55,7 @@ class _Joined:
     member: TargetMember
     uid: str
     credentials: SecretCredentials | None = None
+    has_namespace: bool = False  # that of the Target was seen in the target
     identity: tuple[object, ...] = ()  # of the connection; a change of it means another connection
     checked: tuple[object, ...] = ()  # the Secret that was found valid: each change of a summary leads here
     ends: list[Callable[[], None]] = field(default_factory=list)
@@ -139,7 +142,9 @@ class Targets:
         if joined.member.is_starting:
             return controller.After(STARTING_SECONDS)
         await self._report(target.resource, obj, joined.member)
-        return controller.Done()
+        problem = joined.member.problem
+        is_missing = problem is not None and problem.reason == NAMESPACE_NOT_FOUND
+        return controller.After(NAMESPACE_SECONDS) if is_missing else controller.Done()
 
     async def _report(self, resource: Resource, obj: Object, member: TargetMember) -> None:
         was_connected = api.status(obj).is_connected
@@ -205,8 +210,24 @@ class Targets:
             await self._join(target, joined, secret)
         elif joined.credentials is not None and secret is not None:
             joined.credentials.observe(secret)
-        member.set_problem(None)
+        member.set_problem(await self._namespace_problem(target, joined))
         self._link(member)
+
+    async def _namespace_problem(self, target: Target, joined: _Joined) -> Problem | None:
+        """Whether the target lacks the namespace of the Target. That it is deleted later is reported on pods."""
+        cluster, name = joined.member.cluster, target.key.namespace
+        if cluster is None or cluster.health.error or target.is_self or not name or joined.has_namespace:
+            return None
+        try:
+            await cluster.client.get(resources.NAMESPACES, name)
+        except errors.NotFound:
+            return Problem(NAMESPACE_NOT_FOUND, f'namespace "{name}" does not exist in the target: create it there')
+        except errors.ApiError as error:
+            # Without the right to read it, it is not asked for again.
+            joined.has_namespace = isinstance(error, errors.Denied)
+        else:
+            joined.has_namespace = True
+        return None
 
     def _secret_of(self, target: Target, joined: _Joined) -> Object | None:
         """The Secret with valid credentials; None for this cluster itself."""
@@ -239,7 +260,7 @@ class Targets:
             self._registry.link(route)
 
     async def _disconnect(self, joined: _Joined) -> None:
-        joined.identity, joined.credentials = (), None
+        joined.identity, joined.credentials, joined.has_namespace = (), None, False
         if joined.member.cluster is not None:
             await self._registry.leave(joined.member.node)
             await joined.member.disconnect()

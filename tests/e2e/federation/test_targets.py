@@ -65,6 +65,21 @@ async def test_broken_targets_say_why_and_delay_no_other(federation, namespace, 
         await pods.gone("node", f"admiralty-namespace-{namespace}-{name}")
 
 
+async def test_a_namespace_that_the_target_does_not_have_is_named_where_users_look(federation, namespace, nodes, pods):
+    """A target with rights of its own, such as an administrator's, in a namespace that only the source has."""
+    await pods.west.kubectl("delete", "namespace", namespace, "--timeout=60s")
+    config = pods.west.cluster.kubeconfig.read_text()
+    await pods.apply(a_secret("other", config, namespace), a_target("other", namespace))
+    await pods.apply(elected("stuck", nodeSelector={"kubernetes.io/hostname": "west-0"}))
+    missing = f'namespace "{namespace}" does not exist in the target'
+    await pods.event("stuck", f"{namespace}-other: {missing}")
+    ready = await federation.ready(pods.east, "target", "other", namespace=namespace, status="False")
+    assert (ready["reason"], missing in ready["message"]) == ("NamespaceNotFound", True), ready
+    await pods.west.kubectl("create", "namespace", namespace)
+    await pods.running("stuck")
+    await federation.joined(pods.east, "other", namespace)
+
+
 async def test_pods_leave_a_drained_node_and_a_removed_target(federation, namespace, nodes, pods):
     budget = {"minAvailable": 4, "selector": {"matchLabels": {"app": "web"}}}
     await pods.apply(
