@@ -3,7 +3,7 @@
 import contextlib
 import logging
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hansa.admission import configuration, self_signed, serving
 from hansa.admission.settings import WebhookSettings
@@ -18,6 +18,7 @@ from hansa.federation.binder import Binder
 from hansa.federation.conditions import Conditions
 from hansa.federation.delegate_endpoints import DelegateEndpoints
 from hansa.federation.leaving import Leaving
+from hansa.federation.multicluster_services import MulticlusterServices
 from hansa.federation.service_reroute import ServiceReroute
 from hansa.federation.sources import Sources
 from hansa.federation.summary_publisher import SummaryPublisher
@@ -67,7 +68,9 @@ async def run(settings: AgentSettings) -> None:
         cluster = program.cluster(UPPER, client)
         recorder = Recorder(f"hansa-{COMPONENT}", client, **program.common())
         program.manager.serve(Component("events", recorder.run, recorder.drain))
-        _Agent(settings, program, cluster, recorder).wire()
+        parts = _Agent(settings, program, cluster, recorder)
+        parts.wire()
+        parts.wire_services()
         async with _webhook(settings, program, client):
             if settings.metrics_address:
                 program.serve_health(settings.metrics_address)
@@ -83,7 +86,8 @@ async def uninstall(settings: AgentSettings) -> None:
         await installing.install(client)  # without the definitions, what is left could not be found
         cluster = program.cluster(UPPER, client)
         recorder = Recorder(f"hansa-{COMPONENT}", client, **program.common())
-        _Agent(settings, program, cluster, recorder).wire()
+        every_kind = replace(settings.mode, follows_service_accounts=True, exports_services=True)
+        _Agent(replace(settings, mode=every_kind), program, cluster, recorder).wire()
 
         failures: list[HansaError] = []
 
@@ -134,11 +138,18 @@ class _Agent:
         manager.work(Component("targets", self._follow_targets))
         binder = Binder(self._views, self._cluster, recorder=self._recorder, **common)
         manager.work(Component("binder", binder.run, binder.drain))
+
+    def wire_services(self) -> None:
+        """Add the components that reroute Services. Without them, nothing undoes what `uninstall` restores."""
+        manager, common = self._program.manager, self._program.common()
         networks = self._settings.mode.pod_networks
         reroute = ServiceReroute(self._cluster, labels_global=bool(networks), **common)
         manager.work(Component("service-reroute", reroute.run, reroute.drain))
         endpoints = DelegateEndpoints(self._cluster, networks, recorder=self._recorder, **common)
         manager.work(Component("delegate-endpoints", endpoints.run, endpoints.drain))
+        if self._settings.mode.exports_services:
+            exports = MulticlusterServices(self._cluster, self._settings.name, **common)
+            manager.work(Component("multicluster-services", exports.run, exports.drain))
 
     async def _follow_targets(self) -> None:
         """Follow the Targets, and run their virtual nodes, once the id of the cluster is known."""
@@ -147,7 +158,9 @@ class _Agent:
         nodes = VirtualNodes(cluster_id, cluster.client, informers=cluster.informers, **common)
         here = await own_address.towards((await cluster.client.credentials.access()).server)
         kubelet = self._kubelet(here)
-        kinds = [rule.resource for rule in self._mode.rules.values() if rule.is_synced]
+        # Claims stay in a target that leaves: a Target that is deleted by mistake must not cost data.
+        rules = (rule for rule in self._mode.rules.values() if rule.is_synced and not rule.lifecycle.outlives_users)
+        kinds = [rule.resource for rule in rules]
         targets = Targets(
             self._registry,
             Source(cluster, self._settings.name, cluster_id),

@@ -61,6 +61,12 @@ def add_to(commands: Any) -> None:
         default=True,
         help="create or update definitions, ClusterRoles and the webhook's configuration (default true)",
     )
+    parser.add_argument(
+        "--multicluster-services",
+        action="store_true",
+        help="serve the Multi-Cluster Services API: export Services to the targets of this cluster, and give imported"
+        " ones an address; wanted in each cluster (default false)",
+    )
     _add_target_flags(parser.add_argument_group("as a target"))
     _add_source_flags(parser.add_argument_group("as a source"))
     component_flags.add_metrics(parser)
@@ -149,6 +155,7 @@ def read(arguments: argparse.Namespace) -> agent.AgentSettings:
             follows_claims=arguments.follow_claims,
             follows_service_accounts=arguments.follow_service_accounts,
             pod_networks=arguments.pod_networks,
+            exports_services=arguments.multicluster_services,
         ),
         webhook=_webhook(arguments),
         serves_webhook=arguments.webhook,

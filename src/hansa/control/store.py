@@ -84,7 +84,9 @@ class Store(table.Table):
                 self._replace(version)
                 self.freshness.synced()
             case watching.Interrupted(error):
-                self.freshness.interrupt(str(error), is_forbidden=isinstance(error, errors.Forbidden))
+                # A kind that is not served is as one that may not be read: others of the cluster are not affected.
+                is_forbidden = isinstance(error, errors.Forbidden | errors.NotFound)
+                self.freshness.interrupt(str(error), is_forbidden=is_forbidden)
                 self._interruptions.labels(self.cluster, self.resource).inc()
                 return
         if self.freshness.error and self._listing is None:

@@ -45,7 +45,9 @@ def custom_resources() -> Iterable[tuple[Resource, Object]]:
 
 async def install(client: Client) -> None:
     """Apply everything, and wait until the definitions are served."""
-    await crds.install(client, definitions(), field_manager=MANAGER)
+    # Those of the Multi-Cluster Services API may be installed by others: these are left as they are.
+    missing = [one for one in crds.read(FOLDER / "multicluster_crds") if not await _exists(client, one)]
+    await crds.install(client, [*definitions(), *missing], field_manager=MANAGER)
     for resource, obj in manifests():
         try:
             await client.apply(resource, obj, field_manager=MANAGER, force=True)
@@ -53,3 +55,11 @@ async def install(client: Client) -> None:
             log.warning(
                 "not installed, since the API server is too old", extra={"object": str(resource), "error": str(error)}
             )
+
+
+async def _exists(client: Client, definition: Object) -> bool:
+    try:
+        await client.get(resources.CUSTOM_RESOURCE_DEFINITIONS, definition.name)
+    except errors.NotFound:
+        return False
+    return True

@@ -7,15 +7,19 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator
-from typing import Final
+from typing import Any, Final
 
 from hansa.federation import installing
 from hansa.federation.api import CLUSTER_SOURCES, CLUSTER_SUMMARIES, CLUSTER_TARGETS, PROXY_PODS, SOURCES, TARGETS
+from hansa.federation.delegate_endpoints import SLICES
 from hansa.kube import errors, resources
 from hansa.kube.client import Client
 from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
 from hansa.model import keys
+from hansa.model.translation.common import services
+from hansa.model.translation.federation import reroute
+from hansa.model.translation.federation.exports import SERVICE_IMPORTS
 from hansa.nodes import manifest
 from hansa.runtime import clock
 from hansa.runtime.errors import HansaError
@@ -34,6 +38,7 @@ async def uninstall(client: Client, clock: clock.Clock) -> None:
     await _wait_gone(client, clock)
     async for pod in _all(client, resources.PODS, fields=PROXY_PODS):
         await _release(client, pod)
+    await _restore_services(client)
     async for node in _all(client, resources.NODES, labels=manifest.SELECTOR):
         if node.labels.get(keys.PROVIDER_TAINT) == "admiralty":
             await _delete(client, resources.NODES, node)
@@ -53,6 +58,28 @@ async def _wait_gone(client: Client, clock: clock.Clock) -> None:
         raise HansaError(
             f"not deleted after {DEADLINE:.0f} s: {', '.join(left)}; see their conditions, and run --uninstall again"
         ) from None
+
+
+async def _restore_services(client: Client) -> None:
+    """Let Services select the pods of their users again, and delete their EndpointSlices for other clusters."""
+    async for service in _all(client, resources.SERVICES):
+        await _patch(client, resources.SERVICES, service, reroute.service_patch(service, ()))
+    async for ingress in _all(client, resources.INGRESSES):
+        await _patch(client, resources.INGRESSES, ingress, reroute.ingress_patch(ingress, lambda _: False))
+    async for one in _all(client, resources.ENDPOINT_SLICES, labels=SLICES.labels):
+        await _delete(client, resources.ENDPOINT_SLICES, one)
+    ours = f"{services.MANAGED_BY}={services.MANAGER},!{keys.UPPER}"  # copies are those of another source
+    async for one in _all(client, resources.ENDPOINT_SLICES, labels=f"{keys.EXPORTED_SERVICE},{ours}"):
+        await _delete(client, resources.ENDPOINT_SLICES, one)
+    async for imported in _all(client, SERVICE_IMPORTS, labels=ours):
+        await _delete(client, SERVICE_IMPORTS, imported)
+
+
+async def _patch(client: Client, resource: Resource, obj: Object, patch: dict[str, Any]) -> None:
+    if patch:
+        patch["metadata"] = patch.get("metadata", {}) | {"uid": obj.uid}
+        with contextlib.suppress(errors.NotFound):
+            await client.patch(resource, obj.name, patch, namespace=obj.namespace)
 
 
 async def _release(client: Client, pod: Object) -> None:

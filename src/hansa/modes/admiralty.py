@@ -19,6 +19,7 @@ from hansa.model.translation.federation import (
     checks,
     claims,
     endpoint_slices,
+    exports,
     metadata,
     placements,
     reroute,
@@ -34,7 +35,7 @@ PROXIES = f"spec.schedulerName={keys.PROXY_SCHEDULER}"  # a field selector; the 
 
 def mode(settings: AdmiraltySettings) -> Mode:
     """The rules from a source cluster to its targets."""
-    rules = (*_pods(), *_pod_dependencies(settings), *_global_kinds(), _endpoints(settings))
+    rules = (*_pods(), *_pod_dependencies(settings), *_global_kinds(), *_endpoints(settings))
     return Mode(
         "admiralty",
         {rule.resource: rule for rule in rules},
@@ -115,16 +116,25 @@ def _global_kinds() -> Iterable[Rule]:
     )
 
 
-def _endpoints(settings: AdmiraltySettings) -> Rule:
-    """EndpointSlices of global Services. Without networks there are none, and copies from before are deleted."""
-    return Rule(
+def _endpoints(settings: AdmiraltySettings) -> Iterable[Rule]:
+    """EndpointSlices of global and of exported Services. Without both settings, copies from before are deleted."""
+    has_any = settings.pod_networks or settings.exports_services
+    yield Rule(
         resources.ENDPOINT_SLICES,
         selector=f"{keys.GLOBAL_SERVICE}=true",
         down=(*COPY, common_services.endpoint_slice),
         down_patches=common_services.endpoint_slice_patches,
-        placement=placements.of_endpoints if settings.pod_networks else placement.only_read,
+        placement=placements.of_endpoints if has_any else placement.only_read,
         references=endpoint_slices.service_of,
     )
+    if settings.exports_services:
+        yield Rule(
+            exports.SERVICE_IMPORTS,
+            selector=f"{keys.GLOBAL_SERVICE}=true",
+            down=(*COPY, exports.without_addresses),
+            down_patches=exports.import_patches,
+            placement=placements.of_endpoints,
+        )
 
 
 def _is_evicted(_proxy: Object, link: Link) -> bool:

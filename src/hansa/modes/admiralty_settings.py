@@ -16,3 +16,4 @@ class AdmiraltySettings:
     retention: float = 10.0
     # Networks of pods that all clusters reach directly: EndpointSlices lead to delegates in them; none by default.
     pod_networks: tuple[Network, ...] = ()
+    exports_services: bool = False  # the Multi-Cluster Services API is served

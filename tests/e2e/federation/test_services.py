@@ -211,5 +211,52 @@ async def test_endpoints_stand_beside_services_where_pod_networks_are_joined(fed
     await eventually(gone, within=PATIENCE)
 
 
+async def test_an_exported_service_is_imported_in_the_targets(federation, namespace, nodes, pods):
+    """With the delegates in all clusters as endpoints, until its ServiceExport is deleted."""
+    for name, flags in (("west", ()), ("east", ("--pod-networks", "10.0.0.0/8", "--cluster-name", "hamburg"))):
+        await federation.agents.pop(name).stop()
+        await federation.start(name, flags=("--multicluster-services", *flags))
+    await pods.apply(a_deployment("web", 4), a_service(), an_export("web"), an_export("missing"))
+    await pods.rolled_out("web")
+    addresses = [
+        one["status"]["podIP"] for each in (pods.east, pods.west) for one in await federation.delegates(each, namespace)
+    ]
+    for member in (pods.east, pods.west):
+
+        async def imported(member=member):
+            found = await member.find("serviceimport", "web", namespace=namespace)
+            assert found["spec"]["type"] == "ClusterSetIP"
+            assert [port["port"] for port in found["spec"]["ports"]] == [80]
+            labels = f"{keys.EXPORTED_SERVICE}=web,{keys.EXPORTING_CLUSTER}=hamburg"
+            slices = await member.all("endpointslices", namespace=namespace, labels=labels)
+            assert sorted(a for one in slices for e in one["endpoints"] for a in e["addresses"]) == sorted(addresses)
+            [derived] = {one["metadata"]["labels"]["kubernetes.io/service-name"] for one in slices}
+            service = await member.find("service", derived, namespace=namespace)
+            assert found["spec"]["ips"] == service["spec"]["clusterIPs"]
+            return "selector" not in service["spec"]
+
+        await eventually(imported, within=PATIENCE)
+    for name, valid, reason in (("web", "True", "Valid"), ("missing", "False", "NoService")):
+        export = await pods.east.find("serviceexport", name, namespace=namespace)
+        conditions = {one["type"]: (one["status"], one["reason"]) for one in export["status"]["conditions"]}
+        assert conditions == {"Valid": (valid, reason), "Conflict": ("False", "NoConflict")}
+    await pods.delete("serviceexport", "web")
+
+    async def withdrawn():
+        for member in (pods.east, pods.west):
+            assert await member.all("serviceimports", namespace=namespace) == []
+            assert await member.all("endpointslices", namespace=namespace, labels=keys.EXPORTED_SERVICE) == []
+            assert await member.all("services", namespace=namespace, labels=keys.EXPORTED_SERVICE) == []
+        return True
+
+    await eventually(withdrawn, within=PATIENCE)
+    for name in ("east", "west"):
+        await federation.agents.pop(name).stop()
+
+
+def an_export(name):
+    return {"apiVersion": "multicluster.x-k8s.io/v1alpha1", "kind": "ServiceExport", "metadata": {"name": name}}
+
+
 def stamped(obj):
     return keys.UPPER in obj["metadata"]["labels"]

@@ -1,0 +1,174 @@
+"""Serves the Multi-Cluster Services API in one cluster: ServiceExports become ServiceImports, these derived Services.
+
+What is made is computed by `model.translation.federation.exports`. Copying ServiceImports and slices to targets is left
+to the engine; there, the agent of the target makes the derived Services.
+"""
+
+import contextlib
+import random as randomness
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from hansa.control import controller, queue
+from hansa.control.informer import Scope
+from hansa.control.store import Store
+from hansa.engine.cluster import Cluster
+from hansa.kube import errors, resources
+from hansa.kube.objects import NamespacedName, Object
+from hansa.kube.resource import Resource
+from hansa.model import keys
+from hansa.model.mode import PatchPart
+from hansa.model.translation.federation import exports
+from hansa.model.translation.federation.exports import SERVICE_EXPORTS, SERVICE_IMPORTS
+from hansa.runtime import clock, metrics
+
+NAME: Final = "multicluster-services"
+MANAGER: Final = "hansa-multicluster-services"
+WORKERS: Final = 4
+SYNC_DEADLINE: Final = 600.0  # seconds for the first lists
+_READ: Final = (SERVICE_EXPORTS, SERVICE_IMPORTS, resources.SERVICES, resources.ENDPOINT_SLICES)
+_BY_SERVICE: Final = "any service"
+_BY_EXPORT: Final = "export"
+
+
+class MulticlusterServices:
+    """Reconciles the names of ServiceExports and ServiceImports of one cluster; `name` is that of the cluster."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        name: str,
+        *,
+        clock: clock.Clock,
+        random: randomness.Random,
+        metrics: metrics.Registry,
+    ) -> None:
+        self._cluster, self._name, self._clock = cluster, name, clock
+        self._queue: queue.Queue[NamespacedName] = queue.Queue(NAME, clock=clock, random=random, metrics=metrics)
+        self._controller = controller.Controller(
+            NAME, self._reconcile, queue=self._queue, metrics=metrics, workers=WORKERS
+        )
+        self._stores: dict[Resource, Store] = {}
+
+    async def run(self) -> None:
+        """Reconcile until drained, once all that is read has been listed."""
+        async with contextlib.AsyncExitStack() as stack:
+            for resource in _READ:
+                store = await stack.enter_async_context(self._cluster.informers.share(Scope(resource)))
+                self._stores[resource] = store
+            for store in self._stores.values():
+                await store.freshness.wait_synced(SYNC_DEADLINE)
+            slices = self._stores[resources.ENDPOINT_SLICES]
+            slices.index(_BY_SERVICE, _service_of)
+            slices.index(_BY_EXPORT, _export_of)
+            self._name = self._name or await self._cluster.identify()
+            for store in self._stores.values():
+                stack.callback(store.listen(self._queue.add, _concerned))
+            await self._controller.run()
+
+    def drain(self) -> None:
+        """Finish the reconciles in progress, then let `run` return."""
+        self._controller.drain()
+
+    async def _reconcile(self, name: NamespacedName) -> controller.Outcome:
+        export = self._stores[SERVICE_EXPORTS].get(name)
+        if export is not None and not export.is_deleting:
+            await self._export(export)
+        imported = self._stores[SERVICE_IMPORTS].get(name)
+        if imported is not None and not imported.is_deleting and exports.is_ours(imported):
+            await self._derive(imported)
+        return controller.Done()
+
+    async def _export(self, export: Object) -> None:
+        service = self._stores[resources.SERVICES].get(export.key)
+        reason, message = exports.problem(service)
+        have = self._stores[SERVICE_IMPORTS].get(export.key)
+        is_taken = have is not None and not _is_owned(have, export)  # such as by the copy of another cluster's
+        if service is None or reason or is_taken:
+            await self._unexport(export, have)
+        else:
+            await self._write(SERVICE_IMPORTS, have, exports.service_import(service, export), exports.import_patches)
+            await self._write_slices(export)
+        taken = ("NameTaken", "a ServiceImport of this name exists that is not of this ServiceExport")
+        conflict = taken if is_taken else ("NoConflict", "")
+        await self._report(export, ("Valid", not reason, reason, message), ("Conflict", is_taken, *conflict))
+
+    async def _unexport(self, export: Object, imported: Object | None) -> None:
+        if imported is not None and _is_owned(imported, export):
+            await self._delete(SERVICE_IMPORTS, imported)
+        for one in self._stores[resources.ENDPOINT_SLICES].find(_BY_EXPORT, export.key):
+            if _is_owned(one, export):
+                await self._delete(resources.ENDPOINT_SLICES, one)
+
+    async def _write_slices(self, export: Object) -> None:
+        store = self._stores[resources.ENDPOINT_SLICES]
+        have = {one.name: one for one in store.find(_BY_EXPORT, export.key) if _is_owned(one, export)}
+        for one in store.find(_BY_SERVICE, export.key):
+            wanted = exports.exported_slice(one, export, self._name)
+            current = have.pop(wanted.name, None)
+            await self._write(resources.ENDPOINT_SLICES, current, wanted, exports.slice_patches)
+        for one in have.values():
+            await self._delete(resources.ENDPOINT_SLICES, one)
+
+    async def _derive(self, imported: Object) -> None:
+        wanted = exports.derived_service(imported)
+        have = self._stores[resources.SERVICES].get(wanted.key)
+        if have is not None and not exports.is_ours(have):
+            return
+        made = await self._write(resources.SERVICES, have, wanted, exports.derived_patches)
+        if patch := exports.import_addresses(imported, made):
+            await self._patch(SERVICE_IMPORTS, imported, patch)
+
+    async def _write(
+        self,
+        resource: Resource,
+        have: Object | None,
+        wanted: Object,
+        patches: Callable[[Object, Object], Iterable[PatchPart]],
+    ) -> Object:
+        if have is None:
+            made = await self._cluster.client.create(resource, wanted, field_manager=MANAGER)
+            self._stores[resource].observe(made)
+            return made
+        for part in patches(have, wanted):
+            have = await self._patch(resource, have, dict(part.patch))
+        return have
+
+    async def _patch(self, resource: Resource, obj: Object, patch: dict[str, Any], subresource: str = "") -> Object:
+        patch["metadata"] = patch.get("metadata", {}) | {"uid": obj.uid}
+        made = await self._cluster.client.patch(
+            resource, obj.name, patch, namespace=obj.namespace, field_manager=MANAGER, subresource=subresource
+        )
+        self._stores[resource].observe(made)
+        return made
+
+    async def _delete(self, resource: Resource, obj: Object) -> None:
+        with contextlib.suppress(errors.NotFound, errors.Conflict):
+            await self._cluster.client.delete(resource, obj.name, namespace=obj.namespace, uid=obj.uid)
+
+    async def _report(self, export: Object, *wanted: tuple[str, bool, str, str]) -> None:
+        now = self._clock.wall().strftime("%Y-%m-%dT%H:%M:%SZ")
+        before = export.status.get("conditions") or []
+        after = exports.conditions(before, wanted, now=now, generation=export.metadata.generation)
+        if after != before:
+            await self._patch(SERVICE_EXPORTS, export, {"status": {"conditions": after}}, "status")
+
+
+def _service_of(one: Object) -> Iterable[NamespacedName]:
+    name = one.labels.get(keys.SERVICE_NAME)
+    return (NamespacedName(one.namespace, name),) if name and keys.EXPORTED_SERVICE not in one.labels else ()
+
+
+def _export_of(one: Object) -> Iterable[NamespacedName]:
+    name = one.labels.get(keys.EXPORTED_SERVICE)
+    return (NamespacedName(one.namespace, name),) if name else ()
+
+
+def _concerned(obj: Object) -> Iterable[NamespacedName]:
+    """The names to reconcile after a change: of an export or import, of a Service, or of that of a slice."""
+    name = obj.labels.get(keys.EXPORTED_SERVICE) or obj.labels.get(keys.SERVICE_NAME) or obj.name
+    return (NamespacedName(obj.namespace, name),)
+
+
+def _is_owned(obj: Object, owner: Object) -> bool:
+    return any(one.uid == owner.uid for one in obj.metadata.owner_references)
