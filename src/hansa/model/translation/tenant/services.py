@@ -19,6 +19,7 @@ from hansa.model.translation.tenant.tenant_settings import Allowance
 
 Spec = dict[str, Any]
 _HEADLESS: Final = "None"
+_EXTERNAL_NAME: Final = "ExternalName"
 # Fields of a Service that are named as the allowance that lifts their restriction.
 _ADDRESSES_OF_OTHERS: Final = (Allowance.EXTERNAL_IPS, Allowance.LOAD_BALANCER_IP, Allowance.LOAD_BALANCER_CLASS)
 SYNCED_FIELDS: Final[tuple[str, ...]] = (
@@ -36,6 +37,8 @@ def service(obj: Object, link: Link) -> Object:
     lower = {
         name: spec[name] for name in (*SYNCED_FIELDS, *service_allocations.ADDRESSES, "ipFamilyPolicy") if name in spec
     }
+    if spec.get("type") != _EXTERNAL_NAME:
+        lower.pop("externalName", None)  # the API server keeps it for any type, and only this type's is checked
     address, tenant = spec.get("clusterIP", ""), tenant_settings.of(link)
     if not tenant_settings.keeps_service_ip(address, tenant):
         lower = service_allocations.without_addresses(lower)
@@ -62,7 +65,7 @@ def check(obj: Object, link: Link) -> str:
         if (value := spec.get(allowance)) and allowance not in tenant.allowed:
             shown = ", ".join(map(str, value)) if isinstance(value, list) else value
             return tenant_settings.refusal(f"spec.{allowance}: {shown}", allowance, tenant)
-    if spec.get("type") == "ExternalName":
+    if spec.get("type") == _EXTERNAL_NAME:
         name = str(spec.get("externalName") or "")
         if not address_lists.has_host(tenant.lists.external_names, name):
             return tenant_settings.list_refusal(f"spec.externalName: {name}", keys.EXTERNAL_NAMES, tenant)
@@ -99,7 +102,7 @@ def service_up_patches(upper: Object, lower: Object, link: Link) -> Iterator[Pat
 def user_endpoints(obj: Object) -> Iterator[Reference]:
     """The Endpoints of a Service without a selector, which users write."""
     spec = obj.spec
-    if not spec.get("selector") and spec.get("type") != "ExternalName":
+    if not spec.get("selector") and spec.get("type") != _EXTERNAL_NAME:
         yield Reference(resources.ENDPOINTS, obj.namespace, obj.name, is_optional=True)
 
 

@@ -52,6 +52,15 @@ def test_a_headless_service_is_headless_in_the_lower_cluster() -> None:
         assert keys.CLUSTER_IP not in lower.annotations
 
 
+def test_an_external_name_is_synced_for_its_own_type_only() -> None:
+    """Random objects found it: the API server keeps the field for any type, and only that of this type is checked."""
+    name = "kubernetes.default.svc.cluster.local"
+    for type_ in ("ClusterIP", "NodePort", "LoadBalancer"):
+        assert "externalName" not in desired(a_service("web", type=type_, externalName=name), resource=SERVICES).spec
+    service = a_service("web", type="ExternalName", externalName=name)
+    assert desired(service, resource=SERVICES).spec["externalName"] == name
+
+
 def test_two_families_are_wished_for_where_addresses_are_others() -> None:
     service = a_service("web", clusterIP="10.32.0.5", ipFamilyPolicy="RequireDualStack", ipFamilies=["IPv4", "IPv6"])
     assert desired(service, a_link(service_ranges=()), SERVICES).spec == {"ipFamilyPolicy": "PreferDualStack"}
