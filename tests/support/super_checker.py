@@ -241,7 +241,10 @@ def _policy(obj: Object, bounds: Bounds) -> Iterator[str]:
         for rule in obj.spec.get(direction) or ():
             for peer in rule.get(side) or ():
                 selector = peer.get("namespaceSelector")
-                if selector is not None and selector.get("matchLabels", {}).get("hansa.dev/upper") != bounds.upper_id:
+                labels = (selector or {}).get("matchLabels", {})
+                # Its own namespaces, or the one of its control plane.
+                is_own = labels.get("hansa.dev/upper") == bounds.upper_id
+                if selector is not None and not is_own and labels.get("kubernetes.io/metadata.name") != bounds.prefix:
                     yield f"namespaceSelector {selector}"
 
 
