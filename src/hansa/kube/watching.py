@@ -211,8 +211,11 @@ class _Watcher:
         return max(delay, error.retry_after) if isinstance(error, errors.Throttled) else delay
 
     async def _check_version(self) -> None:
-        """Raise Gone if the server's etcd was restored from a backup: a watch from a later version would be silent."""
-        with contextlib.suppress(errors.Denied, errors.Invalid, TooLarge):
+        """Raise Gone if the server's etcd was restored from a backup: a watch from a later version would be silent.
+
+        A refusal is no answer: a server that starts refuses all until it knows its roles.
+        """
+        with contextlib.suppress(errors.Invalid, TooLarge):
             await self._client.list(
                 self._resource,
                 namespace=self._namespace,

@@ -5,9 +5,13 @@ import pytest
 import backups
 from eventually import eventually
 from federation import Federation, a_deployment, elected
+from hansa.kube import resources
+from hansa.kube.objects import Object
 from hansa.local import ClusterSpec
 from hansa.model import keys
 from league import PATIENCE, member, named
+
+FORGOTTEN = 500
 
 
 async def one_delegate_each(federation, pods, members):
@@ -66,6 +70,7 @@ async def test_a_target_that_comes_back_from_a_backup_has_one_delegate_for_each_
         await pods.running("doomed", node)
         await third.back_up()
         await both.ready(pods.east, "node", node)
+        await forgotten_changes(there, namespace)
         await pods.delete("pod", "doomed")
         await pods.gone("pod", "doomed", namespace=namespace)
         await pods.apply(a_deployment("web", 6))
@@ -78,6 +83,14 @@ async def test_a_target_that_comes_back_from_a_backup_has_one_delegate_for_each_
         await pods.east.kubectl("-n", namespace, "delete", "target", "third", "--timeout=90s")
     finally:
         await both.agents.pop("third").stop()
+
+
+async def forgotten_changes(there, namespace):
+    """Changes after the backup, so that the restored server stays behind them: as one that is older than seconds."""
+    async with there.cluster.client("test") as client:
+        for number in range(FORGOTTEN):
+            made = {"metadata": {"name": f"c-{number}"}}
+            await client.create(resources.CONFIG_MAPS, Object.of(made), namespace=namespace)
 
 
 async def none(federation, where, namespace):
