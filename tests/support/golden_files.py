@@ -22,6 +22,7 @@ from hansa.model.mode import Mode, Rule
 from hansa.model.pair import Key, Link
 from hansa.model.translation.common import ingress
 from hansa.model.translation.common.link_settings import LinkSettings
+from hansa.model.translation.federation.endpoints import PodNetwork
 from hansa.model.translation.federation.target_link import TargetLink
 from hansa.model.translation.tenant import tenant_lists
 from hansa.model.translation.tenant.tenant_lists import TenantLists
@@ -87,7 +88,9 @@ TARGET = Link(
 )
 ADMIRALTY = admiralty.mode(
     AdmiraltySettings(
-        follows_claims=True, follows_service_accounts=True, pod_networks=(ipaddress.ip_network("10.0.0.0/8"),)
+        follows_claims=True,
+        follows_service_accounts=True,
+        pod_networks=(PodNetwork("", ipaddress.ip_network("10.0.0.0/8")),),
     )
 )
 

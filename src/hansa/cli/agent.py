@@ -9,8 +9,10 @@ from hansa.admission.settings import WebhookSettings
 from hansa.app import agent, program
 from hansa.cli import component_flags, log_flags
 from hansa.cli.webhook import service_address
+from hansa.federation import api
 from hansa.kube.credentials.source import CredentialSource
-from hansa.model.translation.federation.endpoints import Network
+from hansa.kube.objects import NamespacedName
+from hansa.model.translation.federation.endpoints import PodNetwork
 from hansa.modes import admiralty_admission
 from hansa.modes.admiralty_settings import AdmiraltySettings
 
@@ -105,9 +107,10 @@ def _add_source_flags(group: Any) -> None:
         "--pod-networks",
         type=_networks,
         default=(),
-        metavar="CIDR,CIDR",
+        metavar="[TARGET=]CIDR,...",
         help="networks of pods that all clusters reach directly; Services get EndpointSlices for delegates in other"
-        " clusters that have addresses in them (default: none)",
+        " clusters that have addresses in them. TARGET is the name of the ClusterTarget or NAMESPACE/NAME of the Target"
+        " whose pods the network has; without it, pods of any target may have addresses in it (default: none)",
     )
     group.add_argument(
         "--webhook",
@@ -167,11 +170,25 @@ def read(arguments: argparse.Namespace) -> agent.AgentSettings:
     )
 
 
-def _networks(text: str) -> tuple[Network, ...]:
+def _networks(text: str) -> tuple[PodNetwork, ...]:
     try:
-        return tuple(ipaddress.ip_network(one.strip()) for one in text.split(",") if one.strip())
+        return tuple(_network(one.strip()) for one in text.split(",") if one.strip())
     except ValueError as error:
-        raise argparse.ArgumentTypeError(f'"{text}": {error}; use networks such as 10.244.0.0/16,fd00::/48') from None
+        wanted = "use networks such as 10.244.0.0/16,cluster2=fd00::/48,namespace/target=10.245.0.0/16"
+        raise argparse.ArgumentTypeError(f'"{text}": {error}; {wanted}') from None
+
+
+def _network(entry: str) -> PodNetwork:
+    target, equals, network = entry.rpartition("=")
+    return PodNetwork(_node(target) if equals else "", ipaddress.ip_network(network.strip()))
+
+
+def _node(target: str) -> str:
+    """The virtual node of NAME of a ClusterTarget, or of NAMESPACE/NAME of a Target."""
+    *namespace, name = (one.strip() for one in target.split("/"))
+    if len(namespace) > 1 or not all((*namespace, name)):
+        raise ValueError(f'"{target}" is not the name of a target')
+    return api.node_name(NamespacedName("".join(namespace), name))
 
 
 def _webhook(arguments: argparse.Namespace) -> WebhookSettings | None:

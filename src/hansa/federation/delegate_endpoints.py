@@ -19,7 +19,7 @@ from hansa.kube import errors, resources
 from hansa.kube.objects import NamespacedName, Object
 from hansa.model import diff, keys
 from hansa.model.translation.federation import endpoint_slices, endpoints, reroute
-from hansa.model.translation.federation.endpoints import Network
+from hansa.model.translation.federation.endpoints import PodNetwork
 from hansa.runtime import clock, metrics
 
 NAME: Final = "delegate-endpoints"
@@ -44,7 +44,7 @@ class DelegateEndpoints:
     def __init__(
         self,
         upper: Cluster,
-        networks: Collection[Network],
+        networks: Collection[PodNetwork],
         *,
         recorder: Recorder,
         clock: clock.Clock,
@@ -113,7 +113,7 @@ class DelegateEndpoints:
         proxies = (one for one in self._pods.find(clusters.BY_NAMESPACE, service.namespace))
         found = endpoints.of_service(service, proxies, self._networks, without=own)
         for address, pod in found.refused.items():
-            message = f"pod {pod}: address {address} gets no EndpointSlice: it is in none of --pod-networks"
+            message = f"pod {pod}: address {address} gets no EndpointSlice: not in its target's --pod-networks"
             self._recorder.record(
                 InvolvedObject.of(service), "AddressNotAllowed", message, event_type=EventType.WARNING
             )

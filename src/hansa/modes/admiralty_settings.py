@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from hansa.model.translation.federation.endpoints import Network
+from hansa.model.translation.federation.endpoints import PodNetwork
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,5 +15,5 @@ class AdmiraltySettings:
     # same workload often comes there.
     retention: float = 10.0
     # Networks of pods that all clusters reach directly: EndpointSlices lead to delegates in them; none by default.
-    pod_networks: tuple[Network, ...] = ()
+    pod_networks: tuple[PodNetwork, ...] = ()
     exports_services: bool = False  # the Multi-Cluster Services API is served

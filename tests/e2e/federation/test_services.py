@@ -165,7 +165,7 @@ async def test_any_global_service_is_copied_and_ingresses_follow(federation, nam
 
 async def test_endpoints_stand_beside_services_where_pod_networks_are_joined(federation, namespace, nodes, pods):
     await federation.agents.pop("east").stop()
-    await federation.start("east", flags=("--pod-networks", "10.0.0.0/8,192.168.0.0/16"))
+    await federation.start("east", flags=("--pod-networks", f"{namespace}/west=10.0.0.0/8,192.168.0.0/16"))
     other = a_service("db", annotations={ANNOTATIONS[1]: "true"}, selector={"app": "db"})
     await pods.apply(a_deployment("web", 4), a_service(), other)
     await pods.rolled_out("web")

@@ -1,7 +1,7 @@
 """The endpoints of a rerouted Service in other clusters, by the status of its proxy pods. Pure.
 
 The delegates in the cluster itself are in slices of the cluster's own controller. An address is written by the target,
-in the status of the delegate: only those in networks that an administrator allows count.
+in the status of the delegate: only those in networks that an administrator allows for that target count.
 """
 
 import ipaddress
@@ -17,6 +17,13 @@ from hansa.model.translation.federation import reroute
 _FAMILIES: Final = {4: "IPv4", 6: "IPv6"}
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Endpoint = dict[str, Any]
+
+
+class PodNetwork(NamedTuple):
+    """A network of pods that all clusters reach: of the target with this virtual node, or of any if that is empty."""
+
+    node: str
+    network: Network
 
 
 class Port(NamedTuple):
@@ -45,7 +52,7 @@ class Endpoints:
 
 
 def of_service(
-    service: Object, proxies: Iterable[Object], networks: Collection[Network], *, without: Collection[str] = ()
+    service: Object, proxies: Iterable[Object], networks: Collection[PodNetwork], *, without: Collection[str] = ()
 ) -> Endpoints:
     """The endpoints of a rerouted Service, `without` those on these nodes.
 
@@ -95,13 +102,14 @@ class _Spec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
 
 def _add(
-    found: Endpoints, service: Object, proxy: Object, networks: Collection[Network], without: Collection[str]
+    found: Endpoints, service: Object, proxy: Object, networks: Collection[PodNetwork], without: Collection[str]
 ) -> None:
     spec, status = proxy.decode("spec", _Spec), proxy.decode("status", _Status)
     if not spec.node_name or spec.node_name in without or status.phase in {"Succeeded", "Failed"}:
         return
+    own = [one.network for one in networks if one.node in ("", spec.node_name)]
     for family, address in _addresses(status, service.spec.get("ipFamilies") or ("IPv4",)):
-        if _is_allowed(address, networks):
+        if _is_allowed(address, own):
             group = Group(spec.node_name, family, _ports(service, spec))
             found.groups.setdefault(group, {})[str(address)] = _endpoint(service, proxy, spec, status, str(address))
         else:

@@ -8,8 +8,9 @@ import pytest
 from hansa.kube.objects import Object
 from hansa.model import keys
 from hansa.model.translation.federation import endpoint_slices, endpoints
+from hansa.model.translation.federation.endpoints import PodNetwork
 
-NETWORKS = (ip_network("10.0.0.0/8"), ip_network("fd00::/8"))
+NETWORKS = tuple(PodNetwork("", ip_network(one)) for one in ("10.0.0.0/8", "fd00::/8"))
 NODE = "admiralty-namespace-shop-c2"
 
 
@@ -104,8 +105,23 @@ def test_a_target_cannot_lead_a_service_to_addresses_that_are_not_allowed(addres
     found = endpoints.of_service(a_service(), [a_proxy("a", address), a_proxy("b", "10.1.0.1")], NETWORKS)
     assert found.refused == {address: "a"}
     assert [list(one) for one in found.groups.values()] == [["10.1.0.1"]]
-    everything = endpoints.of_service(a_service(), [a_proxy("a", "127.0.0.1")], [ip_network("0.0.0.0/0")])
+    everything = endpoints.of_service(
+        a_service(), [a_proxy("a", "127.0.0.1")], [PodNetwork("", ip_network("0.0.0.0/0"))]
+    )
     assert not everything.groups
+
+
+def test_a_target_cannot_lead_a_service_to_addresses_of_another_target() -> None:
+    """Its pods have addresses in its own networks, and in those of any target."""
+    networks = [PodNetwork(node, ip_network(one)) for node, one in ((NODE, "10.1.0.0/16"), ("other", "10.2.0.0/16"))]
+    networks.append(PodNetwork("", ip_network("10.3.0.0/16")))
+    proxies = [a_proxy(name, address) for name, address in (("a", "10.1.0.1"), ("b", "10.2.0.1"), ("c", "10.3.0.1"))]
+    found = endpoints.of_service(a_service(), [*proxies, a_proxy("d", "10.2.0.2", node="other")], networks)
+    assert found.refused == {"10.2.0.1": "b"}
+    assert {group.node: [*held] for group, held in found.groups.items()} == {
+        NODE: ["10.1.0.1", "10.3.0.1"],
+        "other": ["10.2.0.2"],
+    }
 
 
 def test_delegates_that_the_cluster_selects_itself_are_left_out() -> None:
