@@ -220,7 +220,7 @@ class Applier:
                     await self._clock.sleep(RECHECK)
                     is_sure = True
                     continue
-                messages.append(error.told_by(write.cluster))
+                messages.append(error.with_cluster(write.cluster))
                 write = other
             else:
                 for message in messages:
@@ -308,7 +308,7 @@ def _is_gone(answer: Object) -> bool:
 
 
 def _problem(error: errors.ApiError, write: plan.Write) -> Problem:
-    cluster, message = write.cluster, error.told_by(write.cluster)
+    cluster, message = write.cluster, error.with_cluster(write.cluster)
     match error:
         case errors.Throttled():
             return RetryLater(cluster, message, seconds=error.retry_after)

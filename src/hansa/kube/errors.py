@@ -70,7 +70,7 @@ class ApiError(HansaError):
         self.causes = tuple(causes)
         self.said = said or sentence  # the server's own message
 
-    def told_by(self, cluster: str) -> str:
+    def with_cluster(self, cluster: str) -> str:
         """The sentence with the name of the cluster instead of its URL: not all who read it may know that."""
         return str(self).replace(f"at {self.server}", f"in {cluster}", 1) if self.server else str(self)
 

@@ -2,7 +2,7 @@
 
 `kubectl vc recover` runs it. Each copy is adopted right after its object exists: the stamp names the new one.
 Namespaces are adopted last, since vc-syncer serves the tenant again when they are. So an interrupted run is continued
-by the next one. What a copy tells about its object is left to `model.translation.tenant.recovered`.
+by the next one. Building an object from its copy is left to `model.translation.tenant.recovered`.
 """
 
 from collections import Counter

@@ -17,7 +17,7 @@ class SliceRequest:
     slice: slices.Slice = field(default_factory=lambda: slices.DEFAULT)
     annotated: Placements = field(default_factory=dict)  # the placements in its annotation, written by us or by a user
     planned: Holding | None = None  # the last plan
-    # Without a last plan, the annotation is one of a former version; otherwise it is only a wish.
+    # Without a last plan, the annotation is one of a former version; otherwise it is only a preference.
     trusts_annotation: bool = True
     used: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # requests of its pods, by cluster
     policy: Policy = field(default_factory=Spread)

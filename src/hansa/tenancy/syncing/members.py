@@ -275,7 +275,7 @@ class Members:
             await self._leave(vc_name)
 
     def enqueue(self, key: str) -> None:
-        """Reconcile the tenant with this key: what its conditions tell changed."""
+        """Reconcile the tenant with this key: what its conditions report changed."""
         if self._known:
             self._enqueue_key(key)
 

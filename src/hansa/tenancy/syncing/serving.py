@@ -39,7 +39,7 @@ async def check_unpooled(super_cluster: Client) -> None:
 
 
 def pooled(id_: str, origin: str) -> Refused:
-    """The super cluster belongs to a pool, and this syncer was not told so; `origin` is the object that says it."""
+    """The super cluster belongs to a pool, but this syncer has no pool; `origin` is the object that shows it."""
     return Refused(
         "PooledSuperCluster",
         f"the super cluster is {id_} of a pool, by {origin}: start vc-syncer with --pool, or with --feature-gates"
