@@ -66,7 +66,7 @@ async def test_what_exceeds_a_limit_waits_and_what_pods_use_goes_first(mallory, 
     async with limited(below, mallory, namespace, bytes="8Mi"):
         for number in range(14):
             await mallory.make(MAPS, f"big{number}", namespace, data={"text": "x" * 600 * KIB})
-        there = await settled(below, mallory.below(namespace), 11)  # an eighth is kept for what pods use
+        there = await settled(below, mallory.below(namespace), 11)  # 1/8 is reserved for what pods reference
         message = await condition(below, "mallory", "False")
         assert "of 8.0 MiB in super are used" in message
         assert "largest kinds: configmaps" in message

@@ -130,7 +130,8 @@ def shown(limit: Limit, amount: int) -> str:
 def message(limit: Limit, room: Room, needs: Amounts, cluster: str) -> str:
     """Why an object is not synced: the limit, what is used of it, and the remedy."""
     most, used = room.limits.of(limit), shown(limit, room.used.of(limit))
-    reserved = "" if room.is_used or limit not in _PARTLY_RESERVED else ", of which a part is kept for what pods use"
+    is_reserved = not room.is_used and limit in _PARTLY_RESERVED
+    reserved = ", 1/8 is reserved for objects that pods reference" if is_reserved else ""
     return (
         f"the tenant's limit of {limit} in {cluster} is reached: {used} of {shown(limit, most)} are used{reserved}, and"
         f" this object needs {shown(limit, needs.of(limit))}; delete other objects, or have spec.limits.{limit} of the"
@@ -180,9 +181,7 @@ def _requests(spec: bytes) -> tuple[int, int]:
 
 
 def _pod_requests(pod: Object) -> tuple[int, int]:
-    status = pod.raw("status")
-    is_finished = b'"phase":"Succeeded"' in status or b'"phase":"Failed"' in status
-    return (0, 0) if is_finished else _requests(pod.raw("spec"))
+    return (0, 0) if requests.is_finished(pod) else _requests(pod.raw("spec"))
 
 
 def _service_amounts(service: Object) -> tuple[int, int]:

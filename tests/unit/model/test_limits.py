@@ -48,6 +48,19 @@ def test_requests_of_pods_count_until_they_are_finished(phase, requested):
     assert (found.cpu, found.memory) == requested
 
 
+@pytest.mark.parametrize(
+    ("status", "cores"),
+    [
+        ({"phase": "Running", "message": '"phase":"Failed"'}, 1000),
+        ({"phase": "Running", "steps": [{"phase": "Failed"}]}, 1000),
+        ({"phase": "Failed"}, 0),
+    ],
+)
+def test_only_the_phase_of_a_pod_finishes_it_wherever_else_the_word_is(status, cores):
+    spec = {"containers": [{"name": "a", "resources": {"requests": {"cpu": "1"}}}]}
+    assert limits.amounts(resources.PODS, an_object("Pod", spec=spec, status=status)).cpu == cores
+
+
 def test_an_eighth_of_bytes_and_objects_is_kept_for_what_is_in_use():
     most = Limits(bytes=800, objects=8, pods=8)
     for is_used, wanted in ((False, Limit.OBJECTS), (True, None)):
@@ -74,7 +87,7 @@ def test_a_message_names_the_limit_its_use_and_the_remedy():
     room = Room(Limits(bytes=2**20), Amounts(bytes=2**19), is_used=False)
     message = limits.message(Limit.BYTES, room, Amounts(bytes=2**20), "super")
     assert message == (
-        "the tenant's limit of bytes in super is reached: 0.5 MiB of 1.0 MiB are used, of which a part is kept for what"
-        " pods use, and this object needs 1.0 MiB; delete other objects, or have spec.limits.bytes of the"
+        "the tenant's limit of bytes in super is reached: 0.5 MiB of 1.0 MiB are used, 1/8 is reserved for objects that"
+        " pods reference, and this object needs 1.0 MiB; delete other objects, or have spec.limits.bytes of the"
         " VirtualCluster raised"
     )
