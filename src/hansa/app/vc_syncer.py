@@ -67,8 +67,8 @@ async def run(settings: SyncerSettings) -> None:
     """Sync until a signal ends the program; lower objects stay."""
     program, registry = Program(), ClusterRegistry()
     if settings.mode.isolates:
-        # No API tells whether one does: docs/security.md has a check.
-        log.info("tenants are isolated by NetworkPolicies, which a network plugin has to enforce")
+        # No API shows whether the network plugin enforces them: docs/security.md has a check.
+        log.info("tenant isolation enabled", extra={"by": "NetworkPolicy", "enforced_by": "network plugin"})
     async with contextlib.AsyncExitStack() as stack:
 
         async def connected(name: str, source: CredentialSource) -> Cluster:
