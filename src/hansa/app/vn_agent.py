@@ -83,7 +83,7 @@ async def run(settings: VnAgentSettings) -> None:
     """Serve tenants until a signal ends the program."""
     program = Program()
     async with contextlib.AsyncExitStack() as stack:
-        clients = _Clients(settings, stack)
+        clients = _Clients(settings, stack, program)
         meta = program.informers("meta", await clients.meta())
         below, source = await clients.below(), settings.serving or await _signed(settings, clients, program)
         listening = stack.enter_context(contextlib.closing(_listening(settings)))
@@ -97,8 +97,8 @@ async def run(settings: VnAgentSettings) -> None:
 class _Clients:
     """The clients that the settings need. With a kubelet and a serving certificate, none is of the super cluster."""
 
-    def __init__(self, settings: VnAgentSettings, stack: contextlib.AsyncExitStack) -> None:
-        self._settings, self._stack = settings, stack
+    def __init__(self, settings: VnAgentSettings, stack: contextlib.AsyncExitStack, program: Program) -> None:
+        self._settings, self._stack, self._clock = settings, stack, program.clock
         self._super: Client | None = None
 
     async def super_cluster(self) -> Client:
@@ -114,7 +114,7 @@ class _Clients:
         kubelet = self._settings.kubelet
         if kubelet is None:
             return ApiServer(await self.super_cluster(), self._settings.node)
-        return Kubelet(await self._connected(kubelet.credentials()))
+        return Kubelet(await self._connected(kubelet.credentials()), clock=self._clock)
 
     async def _connected(self, credentials: Credentials) -> Client:
         client = Client(credentials, user_agent=agent(COMPONENT), deadline=REQUEST_DEADLINE)

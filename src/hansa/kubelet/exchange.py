@@ -13,6 +13,8 @@ from hansa.kubelet.refusal import Refusal
 
 LARGEST_HEAD = 2**18  # bytes; the arguments of an exec are in its query
 CHUNK = 2**16  # bytes read at a time
+ANSWER_SECONDS = 10.0  # to send a whole answer, and more for a large one:
+SLOWEST = 2**18  # bytes per second
 Headers = Iterable[tuple[str, str]]
 
 
@@ -53,10 +55,11 @@ class Exchange:
         return next((value for one, value in self.headers if one == name), "")
 
     async def answer(self, status: int, body: bytes, *, content: str = "text/plain; charset=utf-8") -> None:
-        """Send a whole answer."""
+        """Send a whole answer. Raises TimeoutError if the other side does not read it."""
         self._head(status, [("Content-Type", content), ("Content-Length", str(len(body)))])
         self.writer.write(self._sent(h11.Data(body)) + self._sent(h11.EndOfMessage()))
-        await self.writer.drain()
+        async with asyncio.timeout(ANSWER_SECONDS + len(body) / SLOWEST):
+            await self.writer.drain()
 
     async def start(self, *, content: str = "text/plain; charset=utf-8") -> None:
         """Send the head of an answer whose body follows in pieces."""

@@ -20,7 +20,6 @@ from hansa.runtime.errors import HansaError
 log = logging.getLogger(__name__)
 MOST_CONNECTIONS = 1000  # of a server, those in a handshake included; further ones are closed
 HEAD_SECONDS = 10.0  # from the handshake to the end of the request's head
-ANSWER_SECONDS = 10.0  # to send a refusal
 ACCEPT_RETRY = 0.1  # seconds until the next attempt to accept, when there are too many open files
 
 Handle = Callable[[Exchange], Awaitable[None]]
@@ -121,5 +120,4 @@ class Server:
         log.info("call refused", extra={"server": self.name, "status": error.status, "error": str(error)})
         if not exchange.is_answered:
             with contextlib.suppress(OSError, TimeoutError):  # the caller has left
-                async with asyncio.timeout(ANSWER_SECONDS):
-                    await exchange.answer(error.status, str(error).encode())
+                await exchange.answer(error.status, str(error).encode())

@@ -12,7 +12,7 @@ import pytest
 from eventually import eventually
 from hansa.kube import certificates
 from hansa.kube.certificates import Subject
-from hansa.kubelet import connecting, server
+from hansa.kubelet import connecting, exchange, server
 from hansa.kubelet.certificates import CertificateFiles, Serving
 from hansa.kubelet.refusal import Refusal
 from hansa.kubelet.server import Server
@@ -30,7 +30,7 @@ class FastClock(SystemClock):
 
 
 class Lab:
-    """A running server. `/stream` sends a piece whenever `tick` is called, everything else is answered."""
+    """A running server. `/stream` sends a piece whenever `tick` is called, `/large` has a large body."""
 
     def __init__(self, folder):
         self.files = CertificateFiles(folder / "tls.crt", folder / "tls.key")
@@ -39,6 +39,7 @@ class Lab:
         self.port = self.listening.getsockname()[1]
         self.distrusted = 0
         self.ticks = asyncio.Condition()
+        self.large = []  # the tasks of calls of /large
 
     def rotate(self):
         """Write another certificate, key first; its bytes."""
@@ -54,6 +55,10 @@ class Lab:
             self.ticks.notify_all()
 
     async def handle(self, exchange):
+        if exchange.target == "/large":
+            self.large.append(asyncio.current_task())
+            await exchange.answer(200, bytes(2**25))
+            return
         if exchange.target != "/stream":
             raise Refusal(404, "404 page not found")
         await exchange.start()
@@ -154,6 +159,20 @@ async def test_connections_without_a_handshake_or_a_request_are_closed_and_delay
                 assert await reader.read() == b""
         writer.close()
     assert lab.distrusted == 50
+
+
+async def test_a_caller_that_does_not_read_its_answer_is_left(lab, monkeypatch):
+    monkeypatch.setattr(exchange, "ANSWER_SECONDS", 0.5)
+    monkeypatch.setattr(exchange, "SLOWEST", 2**30)
+    _, writer = await lab.connect()
+    writer.transport.pause_reading()
+    writer.write(b"GET /large HTTP/1.1\r\nHost: node\r\n\r\n")
+
+    async def is_left():
+        return lab.large and lab.large[0].done()
+
+    await eventually(is_left, within=60)
+    writer.transport.abort()
 
 
 async def test_further_connections_than_the_limit_are_closed(lab, monkeypatch):

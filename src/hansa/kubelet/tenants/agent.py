@@ -13,16 +13,17 @@ from hansa.kubelet import forwarding, pages, routes
 from hansa.kubelet.exchange import Exchange
 from hansa.kubelet.pages import Page
 from hansa.kubelet.refusal import Refusal
+from hansa.kubelet.tenants import node_page
 from hansa.kubelet.tenants.below import Below
 from hansa.kubelet.tenants.directory import Directory
-from hansa.kubelet.tenants.lists import OwnPods
 from hansa.kubelet.tenants.sessions import Session, Sessions
 from hansa.kubelet.tenants.tenant import Tenant
 from hansa.runtime import logs, metrics
 
 log = logging.getLogger(__name__)
 CONNECT, OTHER = "connect", "other"  # actions of a failed handshake, and of requests that are not served
-JSON, TEXT = "application/json", metrics.CONTENT_TYPE
+JSON = "application/json"
+_CONTENT = {Page.HEALTH: "text/plain; charset=utf-8", Page.METRICS: metrics.CONTENT_TYPE}  # JSON for all others
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,19 +82,16 @@ class TenantAgent:
         if admitted.session.is_surplus:
             raise Refusal(429, "this tenant has too many connections to the node; try again")
         if (page := pages.parse(exchange.method, exchange.target)) is not None:
-            return await self._page(tenant, page, exchange)
+            return await self._page(admitted, tenant, page, exchange)
         call = routes.parse(exchange.method, exchange.target)
         pod = await self.below.find(tenant, call)
         _audit(call)
         return await forwarding.forward(call, pod, exchange, pace=admitted.session.bandwidth.take)
 
-    async def _page(self, tenant: Tenant, page: Page, exchange: Exchange) -> None:
-        if page is Page.HEALTH:
-            await exchange.answer(200, b"ok")
-            return
-        own = OwnPods(tenant, await self.below.pods(tenant))
-        body = own.pods() if page is Page.PODS else own.report(page, await self.below.report(page))
-        await exchange.answer(200, body, content=TEXT if page is Page.METRICS else JSON)
+    async def _page(self, admitted: _Admitted, tenant: Tenant, page: Page, exchange: Exchange) -> None:
+        body = await node_page.body(page, tenant, self.below)
+        await admitted.session.bandwidth.take(len(body))
+        await exchange.answer(200, body, content=_CONTENT.get(page, JSON))
 
     def _count(self, tenant: Tenant | None, exchange: Exchange, answer: Answer) -> None:
         """A tenant that left meanwhile has no series any more."""

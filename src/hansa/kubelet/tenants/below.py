@@ -1,5 +1,6 @@
 """Where the vn-agent finds pods of tenants: at the super cluster's API server, or at the kubelet of its own node."""
 
+import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
@@ -10,12 +11,15 @@ from hansa.kube import decoding, errors, resources
 from hansa.kube.client import Client
 from hansa.kube.objects import NamespacedName, Object
 from hansa.kubelet import forwarding
+from hansa.kubelet.answers import Answers
 from hansa.kubelet.pages import Page
 from hansa.kubelet.pods import LowerPod
 from hansa.kubelet.refusal import Refusal
 from hansa.kubelet.routes import Call
 from hansa.kubelet.tenants.tenant import Tenant, missing
+from hansa.kubelet.usage.readings import LARGEST
 from hansa.model import keys, tenant_names
+from hansa.runtime import clock
 
 _PATHS = {
     Page.PODS: "/pods",
@@ -23,6 +27,7 @@ _PATHS = {
     Page.STATS: "/stats/summary",
     Page.METRICS: "/metrics/resource",
 }
+LARGEST_PODS = 4 * LARGEST  # bytes of a kubelet's list of pods
 SUPER = "super"  # the name of the super cluster in messages
 
 
@@ -80,29 +85,47 @@ class KubeletPod(LowerPod):
         return call.kubelet_target(self.name.namespace, self.name.name)
 
 
-@dataclass(frozen=True, slots=True)
 class Kubelet:
-    """The kubelet of the vn-agent's own node. It knows all its pods, so no right in the super cluster is needed."""
+    """The kubelet of the vn-agent's own node. It knows all its pods, so no right in the super cluster is needed.
 
-    client: Client
+    What it reports is kept for a few seconds: all tenants together ask it no more often.
+    """
+
+    def __init__(self, client: Client, *, clock: clock.Clock) -> None:
+        self._client = client
+        self._reports: Answers[Page, bytes] = Answers(clock)
+        self._pods: Answers[Page, list[Object]] = Answers(clock)
 
     async def find(self, tenant: Tenant, call: Call) -> LowerPod:
-        for pod in await self.pods(tenant):
-            if tenant.has(pod, call):
-                return KubeletPod(SUPER, self.client, NamespacedName(pod.namespace, pod.name))
+        """A pod that is not in the list that is kept may be new."""
+        for read in (self.pods, self._new_pods):
+            for pod in await read(tenant):
+                if tenant.has(pod, call):
+                    return KubeletPod(SUPER, self._client, NamespacedName(pod.namespace, pod.name))
         raise missing(call)
 
     async def pods(self, tenant: Tenant) -> list[Object]:
+        return _own(await self._pods.get(Page.PODS, self._listed), tenant)
+
+    async def _new_pods(self, tenant: Tenant) -> list[Object]:
+        return _own(await self._listed(), tenant)
+
+    async def report(self, page: Page) -> bytes:
+        return await self._reports.get(page, lambda: self._read(page))
+
+    async def _listed(self) -> list[Object]:
+        body = await self._read(Page.PODS)
+        if len(body) > LARGEST_PODS:
+            raise Refusal(502, f"the kubelet's list of pods has more than {LARGEST_PODS >> 20} MiB")
         try:
-            return _own(decoding.parse_page(await self.report(Page.PODS)).items, tenant)
+            return list((await asyncio.to_thread(decoding.parse_page, body)).items)
         except msgspec.DecodeError as error:
             raise Refusal(502, f"the kubelet's list of pods cannot be read: {error}") from None
 
-    async def report(self, page: Page) -> bytes:
+    async def _read(self, page: Page) -> bytes:
+        doing = f"read {page} of the kubelet"
         try:
-            return (
-                await self.client.request("GET", _PATHS[page], doing=f"read {page} of the kubelet", accept="*/*")
-            ).body
+            return (await self._client.request("GET", _PATHS[page], doing=doing, accept="*/*")).body
         except errors.ApiError as error:
             raise forwarding.refusal(error, SUPER, error.said) from None
 

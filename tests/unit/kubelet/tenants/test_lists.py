@@ -6,8 +6,10 @@ import pytest
 
 from hansa.kube.objects import Object
 from hansa.kubelet.pages import Page
+from hansa.kubelet.refusal import Refusal
 from hansa.kubelet.tenants.lists import OwnPods
 from hansa.kubelet.tenants.tenant import Tenant
+from hansa.kubelet.usage.readings import LARGEST
 from hansa.model import keys, stamp
 from hansa.model.stamp import Origin
 
@@ -96,3 +98,56 @@ def test_metrics_are_those_of_the_tenants_containers(own):
 def test_a_stamp_that_was_copied_to_another_namespace_makes_no_pod_a_tenants():
     strayed = a_copy(OURS).with_metadata(namespace="kube-system")
     assert json.loads(OwnPods(OURS, [strayed]).pods())["items"] == []
+
+
+@pytest.mark.parametrize("page", [Page.RUNNING_PODS, Page.STATS, Page.METRICS])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"{",
+        b"[]",
+        b"\xff",
+        b'{"items": [{}], "pods": []}',
+        b'{"items": 1, "node": {"nodeName": "n1"}, "pods": [{}]}',
+        b'{"items": [{"metadata": {"uid": "super-a"}, "spec": 7}], "node": 7}',
+        b"[" * 100_000,
+        b"# TYPE a counter\na{b=} 1 default-0-b-shop\n",
+        b" " * (LARGEST + 1),
+    ],
+)
+def test_an_answer_that_cannot_be_read_is_refused_without_a_word_of_it(own, page, body):
+    with pytest.raises(Refusal) as raised:
+        own.report(page, body)
+    assert (raised.value.status, str(page) in str(raised.value)) == (502, True)
+    assert "default-0-b" not in str(raised.value)
+
+
+def test_a_pod_that_cannot_be_read_is_refused():
+    pod = a_copy(OURS).with_fields(spec={"containers": 7})
+    with pytest.raises(Refusal, match="cannot be read"):
+        OwnPods(OURS, [pod]).pods()
+
+
+def test_a_status_has_the_fields_that_are_synced_and_the_names_of_the_tenant():
+    status = {
+        "phase": "Pending",
+        "message": "cannot mount default-0-a-shop/data, see https://10.9.9.9:6443/api/v1",
+        "nominatedNodeName": "super-node",
+        "injected": "by the super cluster",
+        "conditions": [{"type": "Ready", "status": "False", "observedGeneration": 3, "message": "default-0-a-shop"}],
+    }
+    [found] = json.loads(OwnPods(OURS, [a_copy(OURS).with_fields(status=status)]).pods())["items"]
+    assert found["status"] == {
+        "phase": "Pending",
+        "message": "cannot mount shop/data, see https://super-cluster/api/v1",
+        "conditions": [{"type": "Ready", "status": "False", "message": "shop"}],
+    }
+
+
+def test_a_volume_has_only_its_use(own):
+    volume = {"name": "data", "usedBytes": 5, "injected": "default-0-a-shop"}
+    pods = [{"podRef": {"uid": "super-a"}, "volume": [volume]}]
+    body = json.dumps({"node": {"nodeName": "n1"}, "pods": pods}).encode()
+    assert json.loads(own.report(Page.STATS, body))["pods"] == [
+        {"podRef": OWN, "volume": [{"name": "data", "usedBytes": 5}]}
+    ]

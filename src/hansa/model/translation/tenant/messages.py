@@ -34,9 +34,9 @@ def without_servers(message: str) -> str:
     return message
 
 
-def with_tenant_status(lower: Object, namespace: str, link: Link) -> Object:
+def with_tenant_status(lower: Object, namespace: str, key: str) -> Object:
     """The lower object with its super namespace replaced in the status. Few statuses name one: bytes are compared."""
-    super_namespace = tenant_names.super_namespace(tenant_settings.of(link).key, namespace).encode()
+    super_namespace = tenant_names.super_namespace(key, namespace).encode()
     raw = lower.raw("status")
     if super_namespace not in raw and b"://" not in raw:
         return lower

@@ -29,5 +29,5 @@ def test_a_message_names_neither_super_namespaces_nor_servers_of_the_super_clust
 def test_so_does_a_status():
     said = f'Post "https://10.0.0.1:6443/api/v1": no token in {KEY}-shop'
     lower = Object.of({"kind": "Pod", "metadata": {}, "status": {"message": said}})
-    found = messages.with_tenant_status(lower, "shop", LINK).status["message"]
+    found = messages.with_tenant_status(lower, "shop", KEY).status["message"]
     assert found == 'Post "https://super-cluster/api/v1": no token in shop'

@@ -33,7 +33,7 @@ def up_patches(upper: Object, lower: Object, _link: Link) -> Iterable[PatchPart]
     have, want = upper.status, lower.status
     if have.get("phase") in _FINISHED and want.get("phase") not in _FINISHED:
         return  # a finished pod never runs again
-    status = diff.merge_patch(_synced(have), _synced(want))
+    status = diff.merge_patch(synced(have), synced(want))
     before = plain(have.get("conditions") or ())
     after = _conditions(before, plain(want.get("conditions") or ()), gates(upper), hidden=gates(lower))
     if timeless(before) != timeless(after):
@@ -46,7 +46,8 @@ def up_patches(upper: Object, lower: Object, _link: Link) -> Iterable[PatchPart]
     yield PatchPart(patch, "status")
 
 
-def _synced(status: Mapping[str, Any]) -> dict[str, Any]:
+def synced(status: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a status that are synced, without the conditions."""
     return {name: status[name] for name in _FIELDS if name in status}
 
 

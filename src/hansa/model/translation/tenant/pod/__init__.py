@@ -71,7 +71,8 @@ def down_patches(lower: Object, wanted: Object) -> Iterator[PatchPart]:
 
 def up_patches(upper: Object, lower: Object, link: Link) -> Iterator[PatchPart]:
     """Patches of the upper pod: the lower status with the tenant's namespace names."""
-    yield from status.up_patches(upper, messages.with_tenant_status(lower, upper.namespace, link), link)
+    shown = messages.with_tenant_status(lower, upper.namespace, tenant_settings.of(link).key)
+    yield from status.up_patches(upper, shown, link)
 
 
 def required_objects(pod: Object) -> Iterator[Reference]:
