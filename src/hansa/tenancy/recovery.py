@@ -5,8 +5,9 @@ Namespaces are adopted last, since vc-syncer serves the tenant again when they a
 by the next one. Building an object from its copy is left to `model.translation.tenant.recovered`.
 """
 
+import contextlib
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -29,6 +30,16 @@ class Result:
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)  # by outcome and kind
     failed: list[str] = field(default_factory=list)
     pods: list[str] = field(default_factory=list)  # copies of lost pods, which still run
+
+    @contextlib.contextmanager
+    def attempt(self, name: str) -> Iterator[None]:
+        """Record an error of this object, so that the run goes on with others."""
+        try:
+            yield
+        except LATER:
+            raise
+        except errors.ApiError as error:
+            self.failed.append(f"{name}: {error}")
 
     def lines(self) -> Iterable[str]:
         """A line for each outcome."""
@@ -82,22 +93,15 @@ class Recovery:
         wanted = recovered.upper_of(copy, resource)
         if wanted is None:
             return None
-        try:
-            return await self.tenant.get(resource, wanted.name, namespace=wanted.namespace)
-        except errors.NotFound:
-            return await self._create(wanted, resource, result)
-
-    async def _create(self, wanted: Object, resource: Resource, result: Result) -> Object | None:
         name = f"{resource.kind} {wanted.key}"
-        try:
-            made = wanted if self.is_dry_run else await self.tenant.create(resource, wanted)
-        except LATER:
-            raise
-        except errors.ApiError as error:
-            result.failed.append(f"{name}: {error}")
-            return None
-        self._count(result, "created", resource.kind, name)
-        return made
+        with result.attempt(name):
+            try:
+                return await self.tenant.get(resource, wanted.name, namespace=wanted.namespace)
+            except errors.NotFound:
+                made = wanted if self.is_dry_run else await self.tenant.create(resource, wanted)
+            self._count(result, "created", resource.kind, name)
+            return made
+        return None
 
     async def _adopt(
         self, super_cluster: Client, copy: Object, resource: Resource, upper: Object, result: Result
@@ -105,14 +109,9 @@ class Recovery:
         patch = recovered.adoption(copy, upper, self.tenant_id)
         if not patch:
             return
-        try:
+        with result.attempt(f"copy {copy.key} of {resource.kind} {upper.key}"):
             if not self.is_dry_run:
                 await super_cluster.patch(resource, copy.name, patch, namespace=copy.namespace)
-        except LATER:
-            raise
-        except errors.ApiError as error:
-            result.failed.append(f"copy {copy.key} of {resource.kind} {upper.key}: {error}")
-        else:
             result.counts["adopted", resource.kind] += 1
 
     async def _end_pod(self, super_cluster: Client, pod: Object, result: Result) -> None:
@@ -124,12 +123,10 @@ class Recovery:
         if not self.deletes_pods:
             result.pods.append(name)
             return
-        if not self.is_dry_run:
-            try:
+        with result.attempt(f"copy of Pod {name}"), contextlib.suppress(errors.NotFound):
+            if not self.is_dry_run:
                 await super_cluster.delete(resources.PODS, pod.name, namespace=pod.namespace, uid=pod.uid)
-            except errors.NotFound:
-                return
-        self._count(result, "deleted", "Pod", f"copy of Pod {name}")
+            self._count(result, "deleted", "Pod", f"copy of Pod {name}")
 
     def _count(self, result: Result, outcome: str, kind: str, name: str) -> None:
         result.counts[outcome, kind] += 1
