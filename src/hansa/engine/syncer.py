@@ -16,7 +16,7 @@ from hansa.engine.view.clusters import LinkedClusters
 from hansa.engine.view.topics import NamespaceQuota
 from hansa.engine.view.upper_view import UpperView
 from hansa.kube import resources
-from hansa.kube.errors import ApiError
+from hansa.kube.errors import Forbidden, NotFound
 from hansa.kube.objects import Malformed, NamespacedName, Object
 from hansa.kube.resource import Resource
 from hansa.model import decision, placement, plan
@@ -156,7 +156,7 @@ class Syncer:
             self._views.warn(key, "Malformed", str(error))
             return controller.Terminal(str(error))
         if any(isinstance(one, plan.Read) for one in todo.actions):
-            return controller.After(RETRY)  # it could not be read, or it changed and the cache does not have it yet
+            return controller.After(RETRY)  # it is gone or has changed, and the cache does not have that yet
         with view.decided(snapshot, todo):
             self._report(view, snapshot.pair, todo)
             problems = await self._applied(todo, snapshot.pair, view)
@@ -169,11 +169,15 @@ class Syncer:
         return controller.Done()
 
     async def _read(self, view: UpperView, key: Key) -> Object | None:
-        """An upper object whose cache has only an outline; None if it cannot be read."""
+        """An upper object whose cache has only an outline; None if it is gone. Other errors are raised: back-off."""
         try:
             return await view.clusters.upper.cluster.client.get(key.resource, key.name, namespace=key.namespace)
-        except ApiError:
+        except NotFound:
             return None
+        except Forbidden as error:
+            remedy = f"grant the credentials for {key.cluster} get of {key.resource}"
+            self._views.warn(key, "Refused", f"{error.with_cluster(key.cluster)}; {remedy}")
+            raise
 
     async def _applied(self, todo: plan.Plan, decided: Pair, view: UpperView) -> list[applier.Problem]:
         """Apply a plan; names of the lower cluster in messages are replaced by those of the upper one."""

@@ -1,13 +1,20 @@
-"""The syncer of an engine: lanes of its queue have the weights of their routes."""
+"""The syncer of an engine: the weights of its lanes, and what it reports."""
 
 import types
+from dataclasses import replace
+
+import pytest
 
 import engine_lab as lab
 import simulation
+from hansa.control import controller
 from hansa.engine.registry import ClusterRegistry, Route
-from hansa.engine.syncer import SEVERAL, QueueGroup, Syncer
-from hansa.kube import resources
+from hansa.engine.syncer import RETRY, SEVERAL, QueueGroup, Syncer
+from hansa.kube import errors, resources
 from hansa.model.pair import Key
+from view_world import MAP, MAPS, PODS, World
+
+UNUSED_LAST = replace(lab.SMALL, rules={**lab.SMALL.rules, MAPS: replace(lab.SMALL.rules[MAPS], unused_last=True)})
 
 
 def test_a_group_is_labelled_by_its_upper_and_lower_cluster():
@@ -37,3 +44,38 @@ def test_lanes_have_the_weights_of_their_routes():
         ]
 
     assert simulation.run(main) == [3.0, 0.5, 3.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("error", "answer", "events"),
+    [
+        (
+            errors.Forbidden("no right"),
+            "error",
+            [("Refused", "no right; grant the credentials for up get of configmaps")],
+        ),
+        (errors.Unreachable("no answer"), "error", []),
+        (errors.NotFound("gone"), "after", []),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+def test_content_that_cannot_be_read_is_retried_with_back_off_and_a_missing_right_is_reported(error, answer, events):
+    async def refused(*_, **__):
+        raise error
+
+    async def main(world):
+        syncer = Syncer(UNUSED_LAST, ClusterRegistry(), clock=world.clock, random=world.random, metrics=world.metrics)
+        caches = World(world, UNUSED_LAST)
+        caches.upper.cluster.client = types.SimpleNamespace(get=refused)
+        caches.put(caches.upper, MAPS, lab.config_map("settings").outlined())
+        caches.put(caches.upper, PODS, lab.pod("p", "vn", config_map="settings"))
+        reported = []
+        syncer._views._views["up"] = caches.view
+        syncer._views.warn = lambda key, *event: reported.append((key, *event))
+        try:
+            outcome = await syncer._reconcile(MAP)
+        except errors.ApiError as raised:
+            return "error", raised is error, reported
+        return "after", outcome == controller.After(RETRY), reported
+
+    assert simulation.run(main) == (answer, True, [(MAP, *one) for one in events])
