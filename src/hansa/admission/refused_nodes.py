@@ -13,9 +13,11 @@ from hansa.model import keys, refused_owners
 def avoid(pod: Pod, nodes: Sequence[str]) -> Pod:
     """The pod with these nodes excluded by its node affinity, and named in an annotation."""
     metadata, spec = pod.get("metadata") or {}, pod.get("spec") or {}
-    annotations = metadata.get("annotations") or {}
-    if not nodes or keys.AVOIDS in annotations or spec.get("nodeName"):
-        return pod
+    # A template may have the annotation, from a pod that was copied: it is only kept if it is set here.
+    annotations = {key: value for key, value in (metadata.get("annotations") or {}).items() if key != keys.AVOIDS}
+    if not nodes or spec.get("nodeName"):
+        is_clean = keys.AVOIDS not in (metadata.get("annotations") or {})
+        return pod if is_clean else {**pod, "metadata": {**metadata, "annotations": annotations}}
     affinity = spec.get("affinity") or {}
     node_affinity = affinity.get("nodeAffinity") or {}
     required = node_affinity.get(REQUIRED) or {}
@@ -39,4 +41,5 @@ def owner_of(pod: Pod) -> str:
 
 
 def _and(term: dict[str, Any], condition: dict[str, Any]) -> dict[str, Any]:
-    return {**term, "matchExpressions": [*(term.get("matchExpressions") or []), condition]}
+    conditions = term.get("matchExpressions") or []
+    return term if condition in conditions else {**term, "matchExpressions": [*conditions, condition]}

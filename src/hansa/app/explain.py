@@ -44,12 +44,15 @@ async def explain(settings: MultiSchedulerSettings, pod: Object | NamespacedName
         virtual = [node for node in nodes if multi_scheduler_settings.lower_of(node) in settings.lowers]
         if not virtual:
             raise HansaError('no virtual node of a cluster in --config exists; see "hansa virtual-node --help"')
-        async with asyncio.TaskGroup() as group:
-            views = {
-                name: group.create_task(listed_view.listed(name, await connected(source)))
-                for name, source in settings.lowers.items()
-            }
-        found = {name: task.result() for name, task in views.items()}
+
+        async def view(name: str, source: CredentialSource) -> ClusterView:
+            try:
+                return await listed_view.listed(name, await connected(source))
+            except HansaError as error:
+                return ClusterView(name, closed=str(error))
+
+        views = await asyncio.gather(*(view(name, source) for name, source in settings.lowers.items()))
+        found = {one.cluster: one for one in views}
         return Explained(wanted, explaining.answers(_candidate(wanted, node, found) for node in virtual))
 
 
@@ -65,7 +68,9 @@ def _candidate(pod: Object, node: Object, views: dict[str, ClusterView]) -> Cand
     view = views[multi_scheduler_settings.lower_of(node)].without_pod(pod.key)
     request = multi_scheduler_settings.request_of(pod, node)
     if pod.spec.get("nodeName", "") != node.name:  # a pod that was bound there is past this check
-        ready = any(one.get("type") == "Ready" and one.get("status") == "True" for one in node.status["conditions"])
+        ready = any(
+            one.get("type") == "Ready" and one.get("status") == "True" for one in node.status.get("conditions") or ()
+        )
         view = view if ready or view.closed else view.with_cluster(view.labels, closed="its virtual node is not ready")
     return Candidate(node.name, request, view)
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from hansa.app.program import UPPER, Program, agent
 from hansa.control import table
 from hansa.control.informer import Scope
-from hansa.control.manager import Component, Lead
+from hansa.control.manager import Component
 from hansa.engine.cluster import REQUEST_DEADLINE, Cluster
 from hansa.kube import resources
 from hansa.kube.client import Client
@@ -20,7 +20,6 @@ from hansa.scheduling.extender.lower import Lower
 from hansa.scheduling.extender.server import Server
 from hansa.scheduling.extender.waiting import Waiting
 
-LEASE = "hansa-multi-scheduler"
 LIST_SECONDS = 60.0  # for the first lists of the upper cluster
 
 
@@ -37,10 +36,11 @@ async def run(settings: MultiSchedulerSettings) -> None:
         upper = await connected(UPPER, settings.upper)
         lowers = {name: await connected(name, source) for name, source in settings.lowers.items()}
         manager = program.manager
-        manager.work(Component("extender", functools.partial(_serve, settings, program, upper, lowers)))
+        # Without leader election: each replica serves the kube-scheduler beside it, of which one leads.
+        manager.serve(Component("extender", functools.partial(_serve, settings, program, upper, lowers)))
         if settings.metrics_address:
             program.serve_health(settings.metrics_address)
-        await manager.run(*_election(settings, program, upper))
+        await manager.run()
 
 
 async def _serve(
@@ -50,7 +50,7 @@ async def _serve(
     async with contextlib.AsyncExitStack() as stack:
         pods = await stack.enter_async_context(upper.informers.share(Scope(resources.PODS)))
         nodes = await stack.enter_async_context(upper.informers.share(Scope(resources.NODES)))
-        waiting = Waiting(upper.client, pods, clock=program.clock)
+        waiting = Waiting(upper.client, clock=program.clock)
         lowers = {name: Lower(cluster, clock=program.clock, freed=waiting.freed) for name, cluster in clusters.items()}
         for lower in lowers.values():
             await lower.open()
@@ -70,9 +70,3 @@ async def _serve(
         task = program.manager.supervisor.start("waiting-pods", functools.partial(waiting.run, extender.fits))
         stack.push_async_callback(tasks.cancel, task)
         await Server(extender, settings.host, settings.port).run()
-
-
-def _election(settings: MultiSchedulerSettings, program: Program, upper: Cluster) -> tuple[Lead, ...]:
-    if not settings.election_namespace:
-        return ()
-    return (program.elect(LEASE, upper, namespace=settings.election_namespace),)

@@ -58,7 +58,11 @@ def add_to(commands: Any) -> None:
     )
     component_flags.add_version(parser)
     component_flags.add_metrics(parser)
-    component_flags.add_leader_election(parser, "--leader-elect-resource-namespace")
+    component_flags.add_leader_election(
+        parser,
+        "--leader-elect-resource-namespace",
+        leases="the Lease of kube-scheduler, in the written configuration; every multi-scheduler serves its own",
+    )
     unused_flags.add_to(parser, "kube-scheduler", upstream_flags.MULTI_SCHEDULER)
     log_flags.add_to(parser)
     parser.set_defaults(run=_run, loop_factory=program.new_loop)

@@ -31,7 +31,7 @@ class MultiSchedulerSettings:
     host: str = "127.0.0.1"
     port: int = PORT
     metrics_address: str = ""
-    election_namespace: str = ""
+    election_namespace: str = ""  # of the Lease of kube-scheduler; empty: no leader election
 
 
 def lower_of(node: Object) -> str:

@@ -1,6 +1,5 @@
 """The seed's promise of the multi-scheduler: no pod is sent where the lower cluster cannot schedule it."""
 
-import asyncio
 import os
 import signal
 
@@ -83,7 +82,15 @@ async def test_of_a_burst_as_many_run_as_fit_and_no_copy_waits_below(scheduler, 
 async def test_pods_wait_while_the_extender_is_away_and_go_on_after_a_kill(scheduler, namespace):
     await scheduler.kill()
     await scheduler.make(namespace, "three", cpu="3")
-    await asyncio.sleep(1)
+
+    async def tried() -> bool:
+        events = await scheduler.league.upper.all("events", namespace=namespace)
+        assert any(one["reason"] == "FailedScheduling" and "connect" in one.get("message", "") for one in events), (
+            events
+        )
+        return True
+
+    await eventually(tried, within=PATIENCE)
     found = await scheduler.league.upper.find("pod", "three", namespace=namespace)
     assert "nodeName" not in found["spec"]
     await scheduler.start()

@@ -30,6 +30,14 @@ def test_every_alternative_excludes_the_nodes_and_the_rest_stays():
     assert (made["spec"]["affinity"]["podAffinity"], made["spec"]["affinity"]["nodeAffinity"]["p"]) == ({}, 1)
 
 
+def test_an_annotation_of_a_template_is_not_believed():
+    template = {"metadata": {"annotations": {keys.AVOIDS: "vn9", "a": "b"}}, "spec": {}}
+    assert refused_nodes.avoid(template, [])["metadata"]["annotations"] == {"a": "b"}
+    made = refused_nodes.avoid(template, ["vn1", "vn2"])
+    assert made["metadata"]["annotations"] == {"a": "b", keys.AVOIDS: "vn1,vn2"}
+    assert terms(made) == [{"matchExpressions": [EXCLUDED]}]
+
+
 def test_a_pod_with_a_node_or_nothing_to_avoid_stays_as_it_is():
     for pod, nodes in (({"spec": {"nodeName": "vn1"}}, ["vn1"]), ({"spec": {}}, [])):
         assert refused_nodes.avoid(pod, nodes) == pod

@@ -14,7 +14,7 @@ from hansa.kube.objects import Object
 from hansa.model import placement
 
 MOST: Final = 4096  # force-deleted pods whose copies are not gone yet; of more, the oldest get their grace period
-FEW: Final = 8  # of pods whose copies are gone, that are kept until the next look at all of them
+FEW: Final = 8  # of pods whose copies are gone, that are kept until all are checked again
 
 
 class ForcedDeletions:
@@ -43,7 +43,7 @@ class ForcedDeletions:
         if len(self._uids) > self._most:
             kept = [(uid, still) for uid, still in self._uids.items() if still()]
             self._uids = dict(kept[-MOST:])
-            self._most = 2 * len(self._uids) + FEW  # so that all looks together take linear time
+            self._most = 2 * len(self._uids) + FEW  # so that all checks together take linear time
 
 
 class _Version:

@@ -48,7 +48,7 @@ def decide(pod: Object, policy: Policy, node: Nodes, now: datetime.datetime) -> 
     if reason := _protection(pod, spec, policy):
         return Safe(reason)
     if not spec.node_name:
-        return _of_unbound(pod, node, now)
+        return _of_unbound(pod, policy, node, now)
     if node(spec.node_name) is None:
         return Safe("it is on an ordinary node")
     return _of_bound(pod, spec.node_name, policy, now)
@@ -59,28 +59,31 @@ def _of_bound(pod: Object, node: str, policy: Policy, now: datetime.datetime) ->
     if scheduled.get("status") == "False" and scheduled.get("reason") in _REFUSED:
         if (wait := policy.pending_seconds - _age(scheduled.get("lastTransitionTime"), now)) > 0:
             return Later(wait)
-        return Move(pod, owner, f"{node} cannot schedule it: {scheduled.get('message') or 'no message'}", node)
+        return Move(pod, owner, f"node {node} cannot schedule it: {scheduled.get('message') or 'no message'}", node)
     if policy.oldest_pending_seconds > 0:
         made = pod.metadata.creation_timestamp
         wait = policy.oldest_pending_seconds - (now - made).total_seconds() if made else 0.0
         if wait > 0:
             return Later(wait)
-        return Move(pod, owner, f"it is pending on {node} for more than {policy.oldest_pending_seconds:g} s", node)
+        return Move(pod, owner, f"pending on node {node} for more than {policy.oldest_pending_seconds:g} s", node)
     return Safe("its cluster has not refused it")
 
 
-def _of_unbound(pod: Object, node: Nodes, now: datetime.datetime) -> Move | Later | Safe:
+def _of_unbound(pod: Object, policy: Policy, node: Nodes, now: datetime.datetime) -> Move | Later | Safe:
     """A pod that avoids nodes is created anew when it need not avoid one of them any longer."""
     avoided = [name for name in pod.annotations.get(keys.AVOIDS, "").split(",") if name]
     if not avoided:
         return Safe("it is left to the scheduler of the upper cluster")
-    if _scheduled(pod).get("reason") not in _REFUSED:
+    scheduled = _scheduled(pod)
+    if scheduled.get("reason") not in _REFUSED:
         return Safe("it was not scheduled yet")
+    if (wait := policy.pending_seconds - _age(scheduled.get("lastTransitionTime"), now)) > 0:
+        return Later(wait)
     owner = refused_owners.owner_of(pod)
     found = {name: one for name in avoided if (one := node(name)) is not None}
     ends = {name: refused_owners.of(one, now).get(owner) for name, one in found.items()}
     if free := [name for name in avoided if ends.get(name) is None]:
-        return Move(pod, owner, f"it need not avoid {free[0]} any longer")
+        return Move(pod, owner, f"node {free[0]} accepts pods of this owner again")
     return Later(min(end - now.timestamp() for end in ends.values() if end is not None))
 
 

@@ -11,7 +11,7 @@ import random as randomness
 from typing import Final
 
 from hansa.control import controller, queue, table
-from hansa.control.event_recorder import EventType, InvolvedObject, Recorder
+from hansa.control.event_recorder import InvolvedObject, Recorder
 from hansa.control.informer import Scope
 from hansa.engine.cluster import Cluster
 from hansa.kube import errors, resources
@@ -90,26 +90,24 @@ class Descheduler:
         self._round.count(move, self._clock.now())
         if self._is_dry:
             return controller.Done()
-        if move.refused_by:
-            await self._freeze(move)
         try:
+            await self._freeze(move)
             await self._evict(move.pod)
-        except errors.Throttled as error:
-            return controller.After(max(BUDGET_SECONDS, error.retry_after))
-        except (errors.NotFound, errors.Conflict):  # it is gone, or another pod has its name
-            return controller.Done()
+        except errors.ApiError as error:
+            self._round.give_back(move)
+            return _after(error)
         self._evicted.inc()
-        after = f"; its successor avoids the node for {self._policy.freeze_seconds:g} s" if move.refused_by else ""
-        self._recorder.record(
-            InvolvedObject.of(move.pod), "Descheduled", f"{move.reason}{after}", event_type=EventType.NORMAL
+        after = (
+            f"; new pods of its owner avoid the node for {self._policy.freeze_seconds:g} s" if move.refused_by else ""
         )
+        self._recorder.record(InvolvedObject.of(move.pod), "Descheduled", f"{move.reason}{after}")
         return controller.Done()
 
     async def _freeze(self, move: Move) -> None:
         """Annotate the node with the owner; one at a time, since each annotation has all owners."""
         async with self._freezing:
             node = self._node(move.refused_by)
-            if node is None:
+            if node is None or move.owner in refused_owners.of(node, self._clock.wall()):
                 return
             text = refused_owners.with_owner(
                 node, move.owner, now=self._clock.wall(), seconds=self._policy.freeze_seconds
@@ -135,3 +133,13 @@ class Descheduler:
 
     def _node(self, name: str) -> Object | None:
         return self._nodes.get(NamespacedName("", name))
+
+
+def _after(error: errors.ApiError) -> controller.Outcome:
+    """When to try again after an error; other errors are retried with back-off."""
+    match error:
+        case errors.Throttled():
+            return controller.After(max(BUDGET_SECONDS, error.retry_after))
+        case errors.NotFound() | errors.Conflict():  # the pod is gone or another one, or the node has changed
+            return controller.After(1.0)
+    raise error

@@ -28,6 +28,10 @@ class Round:
             self._end = now + self._seconds
         self._counts.update(key for key, _ in self._limits(move))
 
+    def give_back(self, move: Move) -> None:
+        """Do not count an eviction that was refused."""
+        self._counts.subtract(key for key, _ in self._limits(move))
+
     def _limits(self, move: Move) -> list[tuple[tuple[str, str], int]]:
         policy = self._policy
         return [

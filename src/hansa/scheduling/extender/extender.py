@@ -70,7 +70,9 @@ class Extender:
         lower = self._lower(asked.node)
         if lower is not None:
             if pod is None:
-                return Bound(f"pod {key} was not filtered by this extender: it has restarted")
+                return Bound(
+                    f"pod {key} was not filtered by this extender: it has restarted, and kube-scheduler tries again"
+                )
             result = self.result(pod, asked.node)
             if not isinstance(result, Fit):
                 return Bound(f"{result} (the room was given to another pod)")
@@ -87,6 +89,8 @@ class Extender:
         """A pod of the upper cluster changed: from its binding until its copy is bound it has a reservation."""
         pod = self._pods.get(key)
         bound_to = "" if pod is None or requests.is_finished(pod) else pod.spec.get("nodeName", "")
+        if pod is None or bound_to or requests.is_finished(pod):
+            self._waiting.forget(key)
         lower = self._lower(bound_to)
         for other in self._lowers.values():
             if other is not lower:

@@ -5,11 +5,11 @@ of its lower nodes gets room.
 """
 
 import asyncio
+import itertools
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-from hansa.control.store import Store
 from hansa.kube import errors, resources
 from hansa.kube.client import Client
 from hansa.kube.objects import NamespacedName, Object
@@ -17,16 +17,16 @@ from hansa.model import keys
 from hansa.runtime import clock
 
 log = logging.getLogger(__name__)
-DELAY: Final = 0.2  # seconds; changes within it are one look
-MOST: Final = 200  # pods that are evaluated in one look; behind more, all nodes with room are annotated anyway
+DELAY: Final = 0.2  # seconds; changes within it are evaluated once
+MOST: Final = 200  # pods that are evaluated for one change; the next ones for the next change
 Fits = Callable[[Object, str], bool]
 
 
 class Waiting:
     """Pending pods, each with the virtual nodes that refused it last."""
 
-    def __init__(self, client: Client, pods: Store, *, clock: clock.Clock) -> None:
-        self._client, self._pods, self._clock = client, pods, clock
+    def __init__(self, client: Client, *, clock: clock.Clock) -> None:
+        self._client, self._clock = client, clock
         self._refused: dict[NamespacedName, tuple[Object, frozenset[str]]] = {}
         self._freed = asyncio.Event()
 
@@ -35,6 +35,10 @@ class Waiting:
         self._refused.pop(pod.key, None)
         if nodes := frozenset(refused_by):
             self._refused[pod.key] = pod, nodes
+
+    def forget(self, key: NamespacedName) -> None:
+        """A pod is gone, or bound."""
+        self._refused.pop(key, None)
 
     def freed(self, _cluster: str) -> None:
         """A lower cluster may have room."""
@@ -52,12 +56,9 @@ class Waiting:
 
     def _with_room(self, fits: Fits) -> set[str]:
         found: set[str] = set()
-        for key, (pod, nodes) in list(self._refused.items())[:MOST]:
-            current = self._pods.get(key)
-            if current is None or current.uid != pod.uid or current.spec.get("nodeName"):
-                del self._refused[key]
-            else:
-                found.update(node for node in nodes - found if fits(pod, node))
+        for key in list(itertools.islice(self._refused, MOST)):
+            self._refused[key] = pod, nodes = self._refused.pop(key)  # to the end
+            found.update(node for node in nodes - found if fits(pod, node))
         return found
 
     async def _annotate(self, node: str) -> None:

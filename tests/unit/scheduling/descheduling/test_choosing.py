@@ -44,7 +44,7 @@ def decided(pod, *nodes, policy=None):
 def test_a_pod_that_its_cluster_refuses_is_moved_after_a_while():
     found = decided(a_pod())
     assert isinstance(found, Move)
-    assert (found.owner, found.refused_by, found.reason) == ("u1", "vn1", "vn1 cannot schedule it: no node")
+    assert (found.owner, found.refused_by, found.reason) == ("u1", "vn1", "node vn1 cannot schedule it: no node")
     assert decided(a_pod(status=refused(20))) == Later(10)
 
 
@@ -74,7 +74,8 @@ def test_a_pod_that_avoids_nodes_is_created_anew_when_one_of_them_is_free_again(
     assert decided(pod, a_node("vn1", {"u1": 50}), a_node("vn2", {"u1": 20})) == Later(20)
     found = decided(pod, a_node("vn1", {"u1": 50}), a_node("vn2", {"other": 20}))
     assert isinstance(found, Move)
-    assert (found.refused_by, found.reason) == ("", "it need not avoid vn2 any longer")
+    assert (found.refused_by, found.reason) == ("", "node vn2 accepts pods of this owner again")
+    assert decided(a_pod(on="", annotations={keys.AVOIDS: "vn2"}, status=refused(10)), a_node("vn2")) == Later(20)
     gone = decided(pod, a_node("vn1", {"u1": 50}))
     assert isinstance(gone, Move), "a node that is gone cannot be avoided for ever"
 
@@ -92,6 +93,9 @@ def test_a_round_has_limits_and_ends():
     assert counted.wait(move, 100) == 0
     counted.count(move, 100)
     assert (counted.wait(move, 110), counted.wait(move, 160)) == (50, 0)
+    counted.count(move, 200)
+    counted.give_back(move)
+    assert counted.wait(move, 210) == 0, "it was not evicted"
 
 
 def test_owners_are_forgotten_when_their_time_is_over_and_when_there_are_too_many():
