@@ -77,20 +77,7 @@ def add_to(commands: Any) -> None:
         metavar="SECONDS",
         help="time limit of one reconcile of a VirtualCluster (default %(default)g)",
     )
-    parser.add_argument(
-        "--service-range",
-        type=_network,
-        default=service_cidrs.DEFAULT_RANGE,
-        metavar="CIDR",
-        help="range from which each VirtualCluster without spec.serviceCidr gets a subnet (default %(default)s)",
-    )
-    parser.add_argument(
-        "--service-prefix",
-        type=int,
-        default=service_cidrs.DEFAULT_PREFIX,
-        metavar="BITS",
-        help="prefix length of the subnets of --service-range (default %(default)s)",
-    )
+    _add_ranges(parser)
     parser.add_argument(
         "--vn-agent-ca",
         type=Path,
@@ -106,6 +93,23 @@ def add_to(commands: Any) -> None:
     unused_flags.add_to(parser, "VirtualCluster's manager", upstream_flags.MANAGER)
     log_flags.add_to(parser)
     parser.set_defaults(run=_run, loop_factory=program.new_loop)
+
+
+def _add_ranges(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--service-range",
+        type=_network,
+        default=service_cidrs.DEFAULT_RANGE,
+        metavar="CIDR",
+        help="range from which each VirtualCluster without spec.serviceCidr gets a subnet (default %(default)s)",
+    )
+    parser.add_argument(
+        "--service-prefix",
+        type=int,
+        default=service_cidrs.DEFAULT_PREFIX,
+        metavar="BITS",
+        help="prefix length of the subnets of --service-range (default %(default)s)",
+    )
 
 
 def _add_process(group: Any) -> None:

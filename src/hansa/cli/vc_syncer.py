@@ -144,6 +144,35 @@ def _add_policies(group: Any) -> None:
         help="resolv.conf options of synced pods (default %(default)s)",
     )
     group.add_argument(
+        "--schedulers",
+        default="",
+        metavar="NAMES",
+        help="comma-separated schedulers of the super cluster that pods may name (default: all pods use the default"
+        " scheduler)",
+    )
+    _add_limits(group)
+    _add_nodes(group)
+
+
+def _add_limits(group: Any) -> None:
+    group.add_argument(
+        "--limits",
+        default="",
+        metavar="NAME=AMOUNT,…",
+        help="comma-separated limits of what a tenant has in a super cluster; a ClusterVersion and a VirtualCluster can"
+        f" change them (default {virtualcluster_settings.shown_limits()})",
+    )
+    go_values.add_boolean(
+        group,
+        "--sync-unused",
+        default=True,
+        help="also sync ConfigMaps and Secrets that nothing refers to (default true)",
+    )
+
+
+def _add_nodes(group: Any) -> None:
+    """Virtual nodes of tenants, and the kubelet API that they point to."""
+    group.add_argument(
         "--extra-node-labels",
         default="",
         metavar="KEYS",
@@ -166,19 +195,6 @@ def _add_policies(group: Any) -> None:
         " --node-retention (default %(default)g)",
     )
     group.add_argument(
-        "--limits",
-        default="",
-        metavar="NAME=AMOUNT,…",
-        help="comma-separated limits of what a tenant has in a super cluster; a ClusterVersion and a VirtualCluster can"
-        f" change them (default {virtualcluster_settings.shown_limits()})",
-    )
-    go_values.add_boolean(
-        group,
-        "--sync-unused",
-        default=True,
-        help="also sync ConfigMaps and Secrets that nothing refers to (default true)",
-    )
-    group.add_argument(
         "--vn-agent-port",
         type=component_flags.port,
         default=10550,
@@ -191,13 +207,6 @@ def _add_policies(group: Any) -> None:
         metavar="[ID=]IP[:PORT],…",
         help="address of the vn-agent that serves all virtual nodes; in a pool, for each super cluster after its id"
         " (default: each node has its own)",
-    )
-    group.add_argument(
-        "--schedulers",
-        default="",
-        metavar="NAMES",
-        help="comma-separated schedulers of the super cluster that pods may name (default: all pods use the default"
-        " scheduler)",
     )
 
 
