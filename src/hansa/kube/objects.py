@@ -6,7 +6,8 @@ Unknown fields are kept. The meaning of specs is left to callers.
 
 import datetime
 import functools
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self, TypeVar
 
@@ -81,6 +82,27 @@ class Metadata(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defau
             for name, value in table.items():
                 if len(value) <= SHORT:
                     table[name] = _interned(value)
+
+    @property
+    def memory(self) -> int:
+        """About the bytes that it takes in memory, besides what an outline keeps."""
+        return sum(map(sys.getsizeof, self._parts()))
+
+    def outlined(self) -> Self:
+        """The fields that identify an object and its version, without those that can have any length."""
+        empty = dict.fromkeys(("owner_references", "finalizers"), ())
+        tables = dict.fromkeys(("_labels", "_annotations"))
+        return msgspec.structs.replace(self, **empty, **tables, generate_name="", managed_fields=UNSET)
+
+    def _parts(self) -> Iterator[object]:
+        for table in filter(None, (self._labels, self._annotations)):
+            yield from (table, *table, *table.values())
+        for one in self.owner_references:
+            yield from (one, one.api_version, one.kind, one.name, one.uid)
+        yield from self.finalizers
+        yield from filter(None, (self.generate_name, self.owner_references, self.finalizers))
+        if not isinstance(self.managed_fields, UnsetType):
+            yield bytes(self.managed_fields)
 
     @property
     def labels(self) -> Mapping[str, str]:
@@ -179,17 +201,24 @@ class Object(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def size(self) -> int:
-        """Bytes of labels, annotations and fields other than the status, about as the server stores them."""
-        meta, others = self.metadata, self._others
-        size = self._left_out + len(self._spec) + (sum(map(len, others.values())) if others else 0)
-        for table in (meta.labels, meta.annotations):
+        """Bytes of labels, annotations and fields other than the status, about as the server stores them.
+
+        That is what a copy has of it: owner references and finalizers are never copied.
+        """
+        size = self._left_out + self._fields_size
+        for table in (self.metadata.labels, self.metadata.annotations):
             size += sum(map(len, table)) + sum(map(len, table.values()))
         return size
 
     @property
     def memory(self) -> int:
-        """About the bytes that its content takes in memory, with the status."""
-        return self.size + len(self._status)
+        """About the bytes that it takes in memory besides its outline: all metadata and fields, with the status."""
+        unknown = sum(map(sys.getsizeof, map(bytes, self._unknown.values()))) if self._unknown else 0
+        return self._left_out + self._fields_size + len(self._status) + self.metadata.memory + unknown
+
+    @property
+    def _fields_size(self) -> int:
+        return len(self._spec) + (sum(map(len, self._others.values())) if self._others else 0)
 
     @property
     def is_whole(self) -> bool:
@@ -197,11 +226,10 @@ class Object(msgspec.Struct, frozen=True, gc=False):
         return not self._left_out
 
     def outlined(self) -> Self:
-        """The object without labels, annotations and fields. Its size stays."""
+        """The object without fields, with the metadata that identifies it and its version. Its size stays."""
         if not self.memory:
             return self
-        metadata = msgspec.structs.replace(self.metadata, _labels=None, _annotations=None, managed_fields=UNSET)
-        return type(self)(self.api_version, self.kind, metadata, _left_out=max(1, self.size))
+        return type(self)(self.api_version, self.kind, self.metadata.outlined(), _left_out=max(1, self.size))
 
     def raw(self, field: str) -> bytes:
         """A top-level field as JSON; empty when there is none. Equal bytes mean equal values."""

@@ -218,6 +218,8 @@ class Mode:
             lists = frozenset() if rule.reads is None else rule.reads.lists
             yield from (f"{resource} does not list {one}" for one in sorted(rule.selected_by - lists, key=str))
             yield from (f"{resource} needs a rule for {one}" for one in sorted(needed - self.rules.keys(), key=str))
+            if rule.unused_last and rule.lifecycle.finalizer:
+                yield f"{resource} may be outlined, so its finalizers are unknown"
         if self.mints_tokens:
             unsynced = (one for one in TOKEN_KINDS if one not in self.rules or not self.rules[one].is_synced)
             yield from (f"tokens need {one} to be synced" for one in unsynced)

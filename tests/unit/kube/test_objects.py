@@ -2,6 +2,8 @@
 
 import gc
 import json
+import tracemalloc
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -40,6 +42,7 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
     max_leaves=8,
 )
+OUTLINE = 4096  # bytes, with what msgspec caches meanwhile
 UNKNOWN = st.text(min_size=1).map(lambda text: f"x{text}")
 
 
@@ -208,3 +211,41 @@ def test_a_spec_that_is_no_table_is_malformed_and_null_is_empty():
     assert Object.of({"kind": "Pod", "metadata": {}, "spec": None, "status": None}).spec == {}
     with pytest.raises(Malformed):
         _ = Object.of({"kind": "Pod", "metadata": {}, "spec": [1]}).spec
+
+
+def cost_of(make: Callable[[], Object], number: int = 10) -> float:
+    """The bytes that one of these objects takes in memory."""
+    tracemalloc.start()
+    try:
+        made = [make() for _ in range(number)]
+        return tracemalloc.get_traced_memory()[0] / len(made)
+    finally:
+        tracemalloc.stop()
+
+
+LARGE_METADATA: list[dict[str, Any]] = [
+    {"ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": f"p{n}", "uid": f"{n}"} for n in range(500)]},
+    {"ownerReferences": [{"name": f"p{n}", "uid": f"{n}", "later": "x" * 100} for n in range(500)]},
+    {"finalizers": [f"example.com/f{n}" for n in range(500)]},
+    {"labels": {f"l{n}": "" for n in range(500)}},
+    {"annotations": {f"a{n}": "x" * 600 for n in range(200)}},
+    {"generateName": "g" * 100_000},
+    {"selfLink": "s" * 100_000},
+]
+
+
+@pytest.mark.parametrize("large", LARGE_METADATA, ids=lambda one: next(iter(one)))
+def test_metadata_counts_as_memory_and_an_outline_does_not_keep_it(large: dict[str, Any]) -> None:
+    text = json.dumps({"kind": "ConfigMap", "metadata": {"name": "a", "namespace": "b", "uid": "c"} | large})
+    assert Object.parse(text).memory > cost_of(lambda: Object.parse(text)) / 2
+    assert cost_of(lambda: Object.parse(text).outlined()) < OUTLINE
+
+
+def test_an_outline_keeps_the_name_the_version_and_the_size() -> None:
+    pod = Object.of(POD)
+    outline = pod.outlined()
+    assert (outline.key, outline.uid, outline.version, outline.size) == (pod.key, pod.uid, pod.version, pod.size)
+    assert outline.is_deleting
+    assert not outline.is_whole
+    assert not outline.metadata.finalizers
+    assert not outline.metadata.owner_references

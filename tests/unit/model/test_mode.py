@@ -2,10 +2,13 @@
 
 from typing import Any
 
+import pytest
+
 from hansa.kube import resources
 from hansa.kube.objects import NamespacedName, Object
 from hansa.model import keys, lifecycle, placement, stamp
-from hansa.model.mode import Mode, PatchPart, Rule, patches_of
+from hansa.model.lifecycle import Lifecycle
+from hansa.model.mode import InvalidMode, Mode, PatchPart, Rule, patches_of
 from hansa.model.pair import Grade, Key, Link, content
 
 KEY = Key("up", resources.PODS, "shop", "web")
@@ -126,3 +129,9 @@ def test_the_mark_of_a_lower_object_names_the_upper_one_whatever_its_place() -> 
         name="test", rules={resources.PODS: Rule(resources.PODS)}, lower_name=lambda *_: NamespacedName("x", "y")
     )
     assert stamp.of(mode.desired(Object.of(POD), KEY, LINK)) == stamp.Origin("id-of-up", "u1", "shop", "web")
+
+
+def test_a_kind_that_may_be_outlined_has_no_finalizer_of_ours() -> None:
+    rule = Rule(resources.SECRETS, unused_last=True, lifecycle=Lifecycle(finalizer="example.com/ours"))
+    with pytest.raises(InvalidMode, match="secrets may be outlined, so its finalizers are unknown"):
+        Mode("outlined", {resources.SECRETS: rule})
