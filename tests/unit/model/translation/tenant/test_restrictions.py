@@ -239,8 +239,11 @@ def test_a_pod_may_name_a_node_that_the_tenant_sees() -> None:
     assert refusal(pod).startswith("spec.nodeName: n1 is not allowed: Node n1 not found; remove spec.nodeName")
 
 
-def test_a_pod_that_was_bound_may_stay_while_its_node_is_not_seen() -> None:
-    assert refusal(a_pod({"nodeName": "n1"}, annotations={keys.LOWER_UID: "1"})) == ""
+def test_a_pod_with_a_copy_may_stay_while_its_node_is_not_seen() -> None:
+    pod = a_pod({"nodeName": "n1"})
+    assert refusal(pod, a_link(below=[an_object("Pod", "web", "shop")])) == ""
+    claimed = pod.with_metadata(annotations={keys.LOWER_UID: "1"})
+    assert refusal(claimed) == refusal(pod) != "", "a tenant may write the annotation"
 
 
 def test_an_added_container_reads_only_lower_objects_of_the_tenant() -> None:

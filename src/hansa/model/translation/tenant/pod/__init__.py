@@ -105,7 +105,7 @@ READS: Final = Reads(
     frozenset(
         {
             *(resources.SERVICES, resources.CONFIG_MAPS, resources.SECRETS, *SELECTED_BY),
-            *(resources.NODES, resources.PRIORITY_CLASSES, resources.RUNTIME_CLASSES),
+            *(resources.PODS, resources.NODES, resources.PRIORITY_CLASSES, resources.RUNTIME_CLASSES),
             *claims.KINDS,
         }
     ),

@@ -10,7 +10,7 @@ from typing import Final
 from hansa.kube import resources
 from hansa.kube.objects import Malformed, NamespacedName, Object
 from hansa.kube.resource import Resource
-from hansa.model import keys, references
+from hansa.model import references
 from hansa.model.pair import Link
 from hansa.model.references import Reference
 from hansa.model.translation.tenant import claims, classes, tenant_settings
@@ -45,6 +45,7 @@ def objects_read(pod: Object) -> Iterator[Reference]:
         yield from claims.named(template)
     if spec.node_name:
         yield Reference(resources.NODES, "", spec.node_name)
+        yield Reference(resources.PODS, pod.namespace, pod.name)
     if spec.ephemeral_containers:
         yield from references.of_added_containers(pod)
 
@@ -85,8 +86,8 @@ def _foreign(pod: Object, spec: PodSpec, tenant: TenantSettings, link: Link) -> 
         yield claims.refusal(path, template, name, link)
     for claim in spec.resource_claims or ():
         yield f"spec.resourceClaims[{claim.name}] is not supported: ResourceClaims are not synced; remove it"
-    if spec.node_name and keys.LOWER_UID not in pod.annotations:
-        yield from nodes.unknown(spec.node_name, link)
+    if spec.node_name and link.lookups.lower(resources.PODS, pod.key) is None:
+        yield from nodes.unknown(spec.node_name, link)  # a copy has its node, whether the tenant sees it now or not
     if spec.ephemeral_containers:
         yield from _unsynced_references(pod, link)
 
