@@ -239,6 +239,14 @@ def test_a_pod_may_name_a_node_that_the_tenant_sees() -> None:
     assert refusal(pod).startswith("spec.nodeName: n1 is not allowed: Node n1 not found; remove spec.nodeName")
 
 
+def test_the_scheduler_decides_on_nodes_that_selectors_and_affinity_name() -> None:
+    fields = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}]
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": fields}}
+    for spec in ({"nodeSelector": {"kubernetes.io/hostname": "n1"}}, {"affinity": {"nodeAffinity": required}}):
+        assert refusal(a_pod(spec)) == ""
+    assert "nodeName" not in desired(a_pod({"nodeName": "n1"})).spec, "it would bypass taints"
+
+
 def test_a_pod_with_a_copy_may_stay_while_its_node_is_not_seen() -> None:
     pod = a_pod({"nodeName": "n1"})
     assert refusal(pod, a_link(below=[an_object("Pod", "web", "shop")])) == ""

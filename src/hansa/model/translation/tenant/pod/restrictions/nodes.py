@@ -1,4 +1,8 @@
-"""Restrictions on the nodes that a pod may ask for: none of the control plane, and by name only those it sees."""
+"""Restrictions on the nodes that a pod may ask for: none of the control plane, and in nodeName only those it sees.
+
+Node affinity and node selectors may name others: the scheduler applies taints and capacity to them, and a tenant sees a
+node only while its pods run there, so that a pod which is pinned to one could not come back.
+"""
 
 from collections.abc import Iterator
 from typing import Final
