@@ -9,14 +9,26 @@ from tenant_league import pod
 
 pytestmark = pytest.mark.timeout(180)
 BACKEND = {"service": {"name": "web", "port": {"number": 80}}}
+CLASS = {"ingressClassName": "edge"}
 BUCKET = {"resource": {"apiGroup": "k8s.example.com", "kind": "Bucket", "name": "b"}}
 
 
+@pytest.fixture
+async def offered(below):
+    """An IngressClass that all tenants may name."""
+    metadata = {"labels": {"tenancy.x-k8s.io/super.public": "true"}}
+    await below.make(resources.INGRESS_CLASSES, "edge", metadata=metadata, spec={"controller": "example.com/edge"})
+    yield
+    await below.client.delete(resources.INGRESS_CLASSES, "edge")
+
+
+@pytest.mark.usefixtures("offered")
 async def test_an_ingress_serves_no_host_that_no_administrator_gave(mallory, below, namespace, annotated):
     specs = {
-        "all": {"defaultBackend": BACKEND},
-        "host": {"rules": [{"host": "bank.example.org"}]},
-        "bucket": {"defaultBackend": BUCKET},
+        "all": CLASS | {"defaultBackend": BACKEND},
+        "host": CLASS | {"rules": [{"host": "bank.example.org"}]},
+        "bucket": CLASS | {"defaultBackend": BUCKET},
+        "plain": {"rules": [{"host": "a.shop.example.com"}]},
     }
     async with annotated(mallory, "ingress-hosts=*.shop.example.com"):
         for name, spec in specs.items():
@@ -24,7 +36,7 @@ async def test_an_ingress_serves_no_host_that_no_administrator_gave(mallory, bel
         for name in specs:
             await mallory.event("Refused", name, namespace)
         tls = [{"hosts": ["a.shop.example.com"], "secretName": "admins"}]
-        spec = {"rules": [{"host": "a.shop.example.com"}], "tls": tls}
+        spec = CLASS | {"rules": [{"host": "a.shop.example.com"}], "tls": tls}
         await mallory.make(resources.INGRESSES, "own", namespace, spec=spec)
         where = mallory.below(namespace)
         await below.there(resources.INGRESSES, "own", where)
@@ -34,12 +46,13 @@ async def test_an_ingress_serves_no_host_that_no_administrator_gave(mallory, bel
         assert await below.look(resources.INGRESSES, name, where) is None
 
 
+@pytest.mark.usefixtures("offered")
 async def test_a_secret_of_the_super_cluster_serves_no_ingress_of_a_tenant(mallory, below, namespace, annotated):
     where = mallory.below(namespace)
     await below.there(resources.NAMESPACES, where)
     await below.make(resources.SECRETS, "wildcard", where, stringData={"tls.key": "admins"})
     async with annotated(mallory, "ingress-hosts=*"):
-        spec = {"rules": [{"host": "a.io"}], "tls": [{"hosts": ["a.io"], "secretName": "wildcard"}]}
+        spec = CLASS | {"rules": [{"host": "a.io"}], "tls": [{"hosts": ["a.io"], "secretName": "wildcard"}]}
         await mallory.make(resources.INGRESSES, "web", namespace, spec=spec)
         await mallory.event("NameTaken", "web", namespace)
         assert await below.look(resources.INGRESSES, "web", where) is None

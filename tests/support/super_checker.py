@@ -221,7 +221,8 @@ def _is_foreign(text: str, bounds: Bounds) -> bool:
 
 
 def _ingress(obj: Object, bounds: Bounds) -> Iterator[str]:
-    if (name := obj.spec.get("ingressClassName")) and name not in bounds.classes:
+    # Without a class, the default one of the super cluster serves it.
+    if (name := obj.spec.get("ingressClassName")) not in bounds.classes:
         yield f"ingressClassName {name}"
 
 

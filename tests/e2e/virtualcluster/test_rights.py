@@ -225,12 +225,14 @@ class Everything:
             },
         )
         yield resources.PERSISTENT_VOLUME_CLAIMS, "data", {"spec": disk}
-        yield resources.INGRESSES, "i", {"spec": {"defaultBackend": backend}}
+        yield resources.INGRESSES, "i", {"spec": {"ingressClassName": "edge", "defaultBackend": backend}}
         yield resources.NETWORK_POLICIES, "n", {"spec": {"podSelector": {}}}
         yield resources.POD_DISRUPTION_BUDGETS, "b", {"spec": {"selector": {}, "minAvailable": 1}}
         yield resources.PODS, "p", {"spec": pod | gates}
 
     async def made(self):
+        controller = {"spec": {"controller": "example.com/edge"}}
+        await self.base.make(resources.INGRESS_CLASSES, "edge", metadata=PUBLIC, **controller)
         for resource, name, fields in self.things():
             await self.tenant.make(resource, name, self.namespace, **fields)
         for resource, name, _ in self.things():
@@ -284,6 +286,7 @@ class Everything:
         await self.tenant.make(resources.STORAGE_CLASSES, name, **maker)
         await self.base.make(resources.STORAGE_CLASSES, name, metadata=PUBLIC, **maker)
         await eventually(lambda: self.is_reported_again(name), within=60)
+        await self.base.client.delete(resources.INGRESS_CLASSES, "edge")
         await self.base.client.delete(resources.STORAGE_CLASSES, name)
         await self.tenant.client.delete(resources.STORAGE_CLASSES, name)
 

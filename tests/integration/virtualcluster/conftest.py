@@ -29,6 +29,10 @@ async def clusters(fleet, kubectl):
     ]
     async with clusters_up(fleet, kubectl, wishes) as made:
         await installing.install(made["super"].client)
+        offered = {"labels": {"tenancy.x-k8s.io/super.public": "true"}}
+        await made["super"].make(
+            resources.INGRESS_CLASSES, "edge", metadata=offered, spec={"controller": "example.com/edge"}
+        )
         yield made
 
 

@@ -145,7 +145,7 @@ async def test_ingresses_and_network_policies_are_synced_down_and_name_only_the_
     tenants, blue, green, namespace
 ):
     backend = {"service": {"name": "web", "port": {"number": 80}}}
-    await blue.make(resources.INGRESSES, "i", namespace, spec={"defaultBackend": backend})
+    await blue.make(resources.INGRESSES, "i", namespace, spec={"ingressClassName": "edge", "defaultBackend": backend})
     peers = [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}}, "podSelector": {}}]
     spec = {"podSelector": {"matchLabels": {"app": "x"}}, "ingress": [{"from": peers}]}
     await blue.make(resources.NETWORK_POLICIES, "n", namespace, spec=spec)

@@ -116,7 +116,9 @@ async def test_ingresses_and_network_policies_are_synced_and_select_only_the_own
     backend = {"service": {"name": "web", "port": {"number": 80}}}
     for tenant in (blue, green):
         await tenant.make(resources.NETWORK_POLICIES, "p", namespace, spec=everybody)
-    await blue.make(resources.INGRESSES, "front", namespace, spec={"defaultBackend": backend})
+    await blue.make(
+        resources.INGRESSES, "front", namespace, spec={"ingressClassName": "edge", "defaultBackend": backend}
+    )
     found = {}
     for tenant in (blue, green):
         policy = await tenants.super.there(resources.NETWORK_POLICIES, "p", tenant.below(namespace))

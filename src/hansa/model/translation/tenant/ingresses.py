@@ -17,9 +17,7 @@ _CLASS_ANNOTATION: Final = "kubernetes.io/ingress.class"  # the former form of s
 
 def check(obj: Object, link: Link) -> str:
     """Why an Ingress is not synced; empty if it may be."""
-    if (name := _class_name(obj)) and (
-        refusal := classes.refusal("spec.ingressClassName", resources.INGRESS_CLASSES, name, link)
-    ):
+    if refusal := _class_refusal(_class_name(obj), link):
         return refusal
     spec, tenant = obj.spec, tenant_settings.of(link)
     for field, backend in _backends(spec):
@@ -30,6 +28,16 @@ def check(obj: Object, link: Link) -> str:
             shown = f"{field}: {host}" if host else f"{field}, which serves every host,"
             return tenant_settings.list_refusal(shown, keys.INGRESS_HOSTS, tenant)
     return ""
+
+
+def _class_refusal(name: str, link: Link) -> str:
+    if not name:
+        # The default class of the super cluster would serve it, whether it is offered or not.
+        return (
+            "spec.ingressClassName is not set and the tenant has no default IngressClass; name one that 'kubectl get"
+            " ingressclasses' lists"
+        )
+    return classes.refusal("spec.ingressClassName", resources.INGRESS_CLASSES, name, link)
 
 
 def name_class(obj: Object, _link: Link) -> Object:

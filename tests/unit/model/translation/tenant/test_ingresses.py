@@ -14,7 +14,7 @@ OFFERED = an_object("IngressClass", "nginx", labels={"tenancy.x-k8s.io/super.pub
 
 def an_ingress(*hosts, **spec):
     rules = [{"host": host} if host else {} for host in hosts]
-    return an_object("Ingress", "web", "shop", spec={"rules": rules} | spec)
+    return an_object("Ingress", "web", "shop", spec={"ingressClassName": "nginx", "rules": rules} | spec)
 
 
 def why(obj, *allowed):
@@ -55,13 +55,23 @@ def test_a_backend_is_a_service():
     bucket = {"resource": {"apiGroup": "k8s.example.com", "kind": "Bucket", "name": "b"}}
     assert "spec.defaultBackend.resource is not supported" in why(an_ingress(defaultBackend=bucket), "*")
     rule = {"host": "a.io", "http": {"paths": [{"path": "/", "backend": bucket}]}}
-    found = why(an_object("Ingress", "web", "shop", spec={"rules": [rule]}), "*")
+    found = why(an_object("Ingress", "web", "shop", spec={"ingressClassName": "nginx", "rules": [rule]}), "*")
     assert "spec.rules[0].http.paths[0].backend.resource is not supported" in found
+
+
+@pytest.mark.parametrize("unset", [None, ""])
+def test_an_ingress_without_a_class_is_not_served_by_the_default_class_of_the_super_cluster(unset):
+    assert why(an_ingress("a.io", ingressClassName=unset), "*") == (
+        "spec.ingressClassName is not set and the tenant has no default IngressClass; name one that 'kubectl get"
+        " ingressclasses' lists"
+    )
 
 
 def test_the_class_may_be_in_the_annotation_and_is_in_the_spec_of_the_copy():
     def named(name):
-        return an_ingress("a.io").with_metadata(annotations={"kubernetes.io/ingress.class": name})
+        return an_ingress("a.io", ingressClassName=None).with_metadata(
+            annotations={"kubernetes.io/ingress.class": name}
+        )
 
     assert "IngressClass mine is not offered" in why(named("mine"), "*")
     assert why(named("nginx"), "*") == ""

@@ -147,7 +147,6 @@ def test_an_ingress_names_only_classes_that_the_super_cluster_offers() -> None:
     )
     offered = an_object("IngressClass", "nginx", labels={keys.SUPER_PUBLIC: "true"})
     assert refusal(ingress, a_link(below=[offered]), resources.INGRESSES) == ""
-    assert refusal(an_object("Ingress", "web", "shop", spec={}), resource=resources.INGRESSES) == ""
 
 
 @pytest.mark.parametrize("key", ["CriticalAddonsOnly", "node-role.kubernetes.io/etcd", ROLE])
