@@ -4,7 +4,7 @@ It knows the promises of docs/security.md and nothing of the translations. Each 
 """
 
 import ipaddress
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -34,6 +34,8 @@ ITS_OWN: Final = (
     "deprecated.",
 )
 CONTROL_PLANE: Final = ("node-role.kubernetes.io/", "CriticalAddonsOnly")
+ROLES: Final = frozenset(f"node-role.kubernetes.io/{role}" for role in ("control-plane", "master", "etcd"))
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _CHANGING: Final = (
     "events",
     "leases",
@@ -43,6 +45,8 @@ _CHANGING: Final = (
     "nodemetrics",
     "controllerrevisions",
 )
+_SET_THERE: Final = frozenset({"nodeName", "serviceAccountName", "serviceAccount", "priority", "preemptionPolicy"})
+_NEGATIVE: Final = ("NotIn", "DoesNotExist")
 Spec = Mapping[str, Any]
 
 
@@ -80,6 +84,7 @@ def outside(
 async def findings(client: Client, bounds: Bounds) -> list[str]:
     """All that a tenant has there and may not have."""
     found: list[str] = []
+    judged = 0
     for resource, check in _CHECKS.items():
         async for page in client.pages(resource):
             for one in page.items:
@@ -87,8 +92,10 @@ async def findings(client: Client, bounds: Bounds) -> list[str]:
                 if where.startswith(bounds.prefix):
                     name = f"{resource.kind} {one.key}"
                     found += [f"{name}: {sentence}" for sentence in (*_keys(one, resource), *check(one, bounds))]
-                    if resource == resources.PODS and (refusal := await _baseline(client, one, bounds.judge)):
-                        found.append(f"{name}: {refusal}")
+                    if resource == resources.PODS:
+                        judged += 1
+                        found += [f"{name}: {refusal}" async for refusal in _baseline(client, one, bounds.judge)]
+    found += [] if judged else ["no pod was judged"]
     if bounds.static_volume:
         volume = await client.get(resources.PERSISTENT_VOLUMES, bounds.static_volume)
         found += ["the administrators' volume is bound"] if volume.spec.get("claimRef") else []
@@ -106,22 +113,21 @@ def _keys(obj: Object, resource: Resource) -> Iterator[str]:
         yield from (f"label {key}" for key in obj.labels if not key.startswith(known))
 
 
-async def _baseline(client: Client, pod: Object, judge: str) -> str:
-    """The sentence by which the API server's own Pod Security admission refuses a pod's spec."""
-    spec = {name: value for name, value in pod.spec.items() if name not in ("nodeName", "serviceAccountName")}
-    spec = {
-        name: value for name, value in spec.items() if name not in ("priority", "preemptionPolicy", "serviceAccount")
-    }
+async def _baseline(client: Client, pod: Object, judge: str) -> AsyncIterator[str]:
+    """The sentence by which the API server's own Pod Security admission refuses a pod's spec; other errors are raised.
+
+    Fields that the super cluster sets are left out.
+    """
+    spec = {name: value for name, value in pod.spec.items() if name not in _SET_THERE}
     again = {"metadata": {"generateName": "a-", "annotations": dict(pod.annotations)}, "spec": spec}
     try:
         await client.create(
             resources.PODS, Object.of({"apiVersion": "v1", "kind": "Pod", **again}), namespace=judge, dry_run=True
         )
     except errors.Forbidden as error:
-        return str(error) if "violates PodSecurity" in str(error) else ""
-    except errors.ApiError:
-        return ""  # about the class that it names, for example
-    return ""
+        if "violates PodSecurity" not in str(error):
+            raise
+        yield str(error)
 
 
 def _pod(pod: Object, bounds: Bounds) -> Iterator[str]:
@@ -160,6 +166,10 @@ def _scheduling(spec: Spec, bounds: Bounds) -> Iterator[str]:
         key = one.get("key", "")
         if not key or key.startswith(CONTROL_PLANE):
             yield f"toleration {one}"
+    required = (spec.get("affinity") or {}).get("nodeAffinity", {}).get(_REQUIRED) or {}
+    expressions = [one for term in required.get("nodeSelectorTerms", ()) for one in term.get("matchExpressions", ())]
+    named = {one["key"] for one in expressions if one["operator"] not in _NEGATIVE}
+    yield from (f"node label {key}" for key in named | {*(spec.get("nodeSelector") or ())} if key in ROLES)
 
 
 def _container(container: Spec) -> Iterator[str]:
