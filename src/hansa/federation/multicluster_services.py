@@ -29,6 +29,7 @@ SYNC_DEADLINE: Final = 600.0  # seconds for the first lists
 _READ: Final = (SERVICE_EXPORTS, SERVICE_IMPORTS, resources.SERVICES, resources.ENDPOINT_SLICES)
 _BY_SERVICE: Final = "any service"
 _BY_EXPORT: Final = "export"
+_BY_DERIVED: Final = "derived Service"
 
 
 class MulticlusterServices:
@@ -61,6 +62,8 @@ class MulticlusterServices:
             slices = self._stores[resources.ENDPOINT_SLICES]
             slices.index(_BY_SERVICE, _service_of)
             slices.index(_BY_EXPORT, _export_of)
+            for resource in (SERVICE_EXPORTS, SERVICE_IMPORTS):
+                self._stores[resource].index(_BY_DERIVED, lambda one: (exports.derived_key(one.key),))
             self._name = self._name or await self._cluster.identify()
             for store in self._stores.values():
                 stack.callback(store.listen(self._queue.add, _concerned))
@@ -77,32 +80,34 @@ class MulticlusterServices:
         imported = self._stores[SERVICE_IMPORTS].get(name)
         if imported is not None and not imported.is_deleting and exports.is_ours(imported):
             await self._derive(imported)
+        for resource in (SERVICE_EXPORTS, SERVICE_IMPORTS):  # whose derived Service may have been another's
+            for one in self._stores[resource].find(_BY_DERIVED, name):
+                self._queue.add(one.key)
         return controller.Done()
 
     async def _export(self, export: Object) -> None:
         service = self._stores[resources.SERVICES].get(export.key)
         reason, message = exports.problem(service)
         have = self._stores[SERVICE_IMPORTS].get(export.key)
-        is_taken = have is not None and not _is_owned(have, export)  # such as by the copy of another cluster's
-        if service is None or reason or is_taken:
+        derived = self._stores[resources.SERVICES].get(exports.derived_key(export.key))
+        taken = exports.taken_import(export, have) or exports.taken_service(have, derived)
+        if service is None or reason or taken:
             await self._unexport(export, have)
         else:
             await self._write(SERVICE_IMPORTS, have, exports.service_import(service, export), exports.import_patches)
             await self._write_slices(export)
-        taken = ("NameTaken", "a ServiceImport of this name exists that is not of this ServiceExport")
-        conflict = taken if is_taken else ("NoConflict", "")
-        await self._report(export, ("Valid", not reason, reason, message), ("Conflict", is_taken, *conflict))
+        await self._report(SERVICE_EXPORTS, export, ("Valid", not reason, reason, message), exports.conflict(taken))
 
     async def _unexport(self, export: Object, imported: Object | None) -> None:
-        if imported is not None and _is_owned(imported, export):
+        if imported is not None and exports.is_owned(imported, export):
             await self._delete(SERVICE_IMPORTS, imported)
         for one in self._stores[resources.ENDPOINT_SLICES].find(_BY_EXPORT, export.key):
-            if _is_owned(one, export):
+            if exports.is_owned(one, export):
                 await self._delete(resources.ENDPOINT_SLICES, one)
 
     async def _write_slices(self, export: Object) -> None:
         store = self._stores[resources.ENDPOINT_SLICES]
-        have = {one.name: one for one in store.find(_BY_EXPORT, export.key) if _is_owned(one, export)}
+        have = {one.name: one for one in store.find(_BY_EXPORT, export.key) if exports.is_owned(one, export)}
         for one in store.find(_BY_SERVICE, export.key):
             wanted = exports.exported_slice(one, export, self._name)
             current = have.pop(wanted.name, None)
@@ -113,7 +118,10 @@ class MulticlusterServices:
     async def _derive(self, imported: Object) -> None:
         wanted = exports.derived_service(imported)
         have = self._stores[resources.SERVICES].get(wanted.key)
-        if have is not None and not exports.is_ours(have):
+        taken = exports.taken_service(imported, have)
+        if taken or imported.status.get("conditions"):
+            await self._report(SERVICE_IMPORTS, imported, exports.conflict(taken))
+        if taken:
             return
         made = await self._write(resources.SERVICES, have, wanted, exports.derived_patches)
         if patch := exports.import_addresses(imported, made):
@@ -145,13 +153,14 @@ class MulticlusterServices:
     async def _delete(self, resource: Resource, obj: Object) -> None:
         with contextlib.suppress(errors.NotFound, errors.Conflict):
             await self._cluster.client.delete(resource, obj.name, namespace=obj.namespace, uid=obj.uid)
+        self._stores[resource].observe_gone(obj.key, obj.uid)
 
-    async def _report(self, export: Object, *wanted: tuple[str, bool, str, str]) -> None:
+    async def _report(self, resource: Resource, obj: Object, *wanted: tuple[str, bool, str, str]) -> None:
         now = self._clock.wall().strftime("%Y-%m-%dT%H:%M:%SZ")
-        before = export.status.get("conditions") or []
-        after = exports.conditions(before, wanted, now=now, generation=export.metadata.generation)
+        before = obj.status.get("conditions") or []
+        after = exports.conditions(before, wanted, now=now, generation=obj.metadata.generation)
         if after != before:
-            await self._patch(SERVICE_EXPORTS, export, {"status": {"conditions": after}}, "status")
+            await self._patch(resource, obj, {"status": {"conditions": after}}, "status")
 
 
 def _service_of(one: Object) -> Iterable[NamespacedName]:
@@ -168,7 +177,3 @@ def _concerned(obj: Object) -> Iterable[NamespacedName]:
     """The names to reconcile after a change: of an export or import, of a Service, or of that of a slice."""
     name = obj.labels.get(keys.EXPORTED_SERVICE) or obj.labels.get(keys.SERVICE_NAME) or obj.name
     return (NamespacedName(obj.namespace, name),)
-
-
-def _is_owned(obj: Object, owner: Object) -> bool:
-    return any(one.uid == owner.uid for one in obj.metadata.owner_references)

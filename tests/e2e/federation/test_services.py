@@ -5,8 +5,10 @@ import json
 
 from eventually import eventually
 from federation import AGENT, a_deployment
+from hansa.kube.objects import NamespacedName
 from hansa.model import keys
-from league import PATIENCE
+from hansa.model.translation.federation import exports
+from league import PATIENCE, condition
 
 ANNOTATIONS = ("io.cilium/global-service", "service.cilium.io/global")
 PREFIXED = {"multicluster.admiralty.io/app": "web"}
@@ -240,6 +242,7 @@ async def test_an_exported_service_is_imported_in_the_targets(federation, namesp
         export = await pods.east.find("serviceexport", name, namespace=namespace)
         conditions = {one["type"]: (one["status"], one["reason"]) for one in export["status"]["conditions"]}
         assert conditions == {"Valid": (valid, reason), "Conflict": ("False", "NoConflict")}
+    await is_reported_while_its_derived_service_is_taken(pods, namespace)
     await pods.delete("serviceexport", "web")
 
     async def withdrawn():
@@ -252,6 +255,42 @@ async def test_an_exported_service_is_imported_in_the_targets(federation, namesp
     await eventually(withdrawn, within=PATIENCE)
     for name in ("east", "west"):
         await federation.agents.pop(name).stop()
+
+
+async def is_reported_while_its_derived_service_is_taken(pods, namespace):
+    """On the ServiceExport by its own cluster, on the ServiceImport by a target, until that Service is deleted."""
+    cases = {"here": (pods.east, "serviceexport"), "there": (pods.west, "serviceimport")}
+    taken = {name: exports.derived_name(NamespacedName(namespace, name)) for name in cases}
+    for name, (member, _) in cases.items():
+        await member.kubectl("-n", namespace, "create", "service", "clusterip", taken[name], "--tcp=80")
+        await pods.apply(a_service(name), an_export(name))
+
+    async def reported():
+        for name, (member, kind) in cases.items():
+            found = await member.find(kind, name, namespace=namespace)
+            assert found is not None, f"no {kind} {name}"
+            message = condition({"status": found.get("status") or {}}, "Conflict").get("message", "")
+            assert f"a Service {taken[name]} exists" in message, found
+        return True
+
+    await eventually(reported, within=PATIENCE)
+    for name, (member, _) in cases.items():
+        assert (await member.find("service", taken[name], namespace=namespace))["metadata"].get(
+            "ownerReferences"
+        ) is None
+        await member.kubectl("-n", namespace, "delete", "service", taken[name])
+
+    async def solved():
+        for name, (member, kind) in cases.items():
+            found = await member.find(kind, name, namespace=namespace)
+            assert found is not None, f"no {kind} {name}"
+            assert condition(found, "Conflict")["status"] == "False", found
+            imported = await member.find("serviceimport", name, namespace=namespace)
+            assert imported["spec"].get("ips"), imported
+        return True
+
+    await eventually(solved, within=PATIENCE)
+    await pods.delete("serviceexport", *cases)
 
 
 def an_export(name):

@@ -35,9 +35,37 @@ def problem(service: Object | None) -> tuple[str, str]:
     return "", ""
 
 
-def is_ours(obj: Object | None) -> bool:
+def is_ours(obj: Object) -> bool:
     """Whether we made a ServiceImport, slice or derived Service, in this cluster or in its source."""
-    return obj is not None and (obj.labels.get(services.MANAGED_BY) == services.MANAGER or keys.UPPER in obj.labels)
+    return obj.labels.get(services.MANAGED_BY) == services.MANAGER
+
+
+def is_owned(obj: Object, owner: Object) -> bool:
+    """Whether an object goes with its owner, which copies of other clusters' objects don't."""
+    return any(one.uid == owner.uid for one in obj.metadata.owner_references)
+
+
+def taken_import(export: Object, imported: Object | None) -> str:
+    """Why the ServiceImport of this ServiceExport can't be made; empty if it can."""
+    is_taken = imported is not None and not is_owned(imported, export)  # such as by the copy of another cluster's
+    return "a ServiceImport of this name exists that is not of this ServiceExport" if is_taken else ""
+
+
+def taken_service(imported: Object | None, derived: Object | None) -> str:
+    """Why the derived Service of this ServiceImport can't be made; empty if it can."""
+    if derived is None or (imported is not None and is_ours(derived) and is_owned(derived, imported)):
+        return ""
+    return f"a Service {derived.name} exists that is not the derived Service of this ServiceImport: delete it"
+
+
+def conflict(taken: str) -> tuple[str, bool, str, str]:
+    """The condition that says which name is taken."""
+    return "Conflict", bool(taken), "NameTaken" if taken else "NoConflict", taken
+
+
+def derived_key(name: NamespacedName) -> NamespacedName:
+    """The derived Service of the ServiceImport of this name."""
+    return NamespacedName(name.namespace, derived_name(name))
 
 
 def derived_name(name: NamespacedName) -> str:
@@ -81,8 +109,7 @@ def derived_service(imported: Object) -> Object:
     wanted |= {name: spec[name] for name in ("sessionAffinity", "sessionAffinityConfig") if name in spec}
     if spec.get("type") == "Headless":
         wanted["clusterIP"] = "None"
-    key = NamespacedName(imported.namespace, derived_name(imported.key))
-    labels = {**_OURS, keys.EXPORTED_SERVICE: imported.name}
+    key, labels = derived_key(imported.key), {**_OURS, keys.EXPORTED_SERVICE: imported.name}
     return _made(resources.SERVICES, key, imported, SERVICE_IMPORTS, labels).with_fields(spec=wanted)
 
 
@@ -116,7 +143,7 @@ def slice_patches(have: Object, wanted: Object) -> Iterator[PatchPart]:
 def conditions(
     before: list[Spec], wanted: Iterable[tuple[str, bool, str, str]], *, now: str, generation: int
 ) -> list[Spec]:
-    """The conditions of a ServiceExport: type, status, reason and message, with the time of the last change."""
+    """The conditions of an export or import: type, status, reason and message, with the time of the last change."""
     found = {one["type"]: one for one in before}
     for kind, is_true, reason, message in wanted:
         status = str(is_true)

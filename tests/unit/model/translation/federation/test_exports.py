@@ -61,6 +61,27 @@ def test_exported_slices_belong_to_the_derived_service() -> None:
     assert [part.patch for part in exports.slice_patches(made, empty)] == [{"endpoints": []}]
 
 
+def test_a_derived_service_is_that_of_this_import_and_of_nobody_else() -> None:
+    """Neither a user's, nor one of a source that is copied here, nor one of an import that is gone, is patched."""
+    imported = exports.service_import(a_service(), EXPORT).with_metadata(uid="i1")
+    derived = exports.derived_service(imported)
+    assert exports.taken_service(imported, derived) == exports.taken_service(imported, None) == ""
+    copy = derived.with_metadata(labels={**derived.labels, keys.UPPER: "other"}, owner_references=())
+    of_a_user = derived.with_metadata(labels={})
+    for one in (copy, of_a_user, exports.derived_service(imported.with_metadata(uid="i0"))):
+        assert f"a Service {derived.name} exists" in exports.taken_service(imported, one)
+    assert exports.taken_service(None, of_a_user)
+    assert not exports.is_ours(a_service().with_metadata(labels={keys.UPPER: "other"}))
+
+
+def test_an_import_of_another_export_is_reported_as_a_conflict() -> None:
+    imported = exports.service_import(a_service(), EXPORT)
+    assert exports.conflict(exports.taken_import(EXPORT, imported)) == ("Conflict", False, "NoConflict", "")
+    kind, is_true, reason, message = exports.conflict(exports.taken_import(EXPORT.with_metadata(uid="e2"), imported))
+    assert (kind, is_true, reason) == ("Conflict", True, "NameTaken")
+    assert "a ServiceImport of this name exists" in message
+
+
 def test_the_time_of_a_condition_is_that_of_its_last_change() -> None:
     first = exports.conditions([], [("Valid", False, "NoService", "none")], now="1", generation=1)
     same = exports.conditions(first, [("Valid", False, "NoService", "none")], now="2", generation=1)
