@@ -12,10 +12,11 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from hansa.kube.objects import Object
+from hansa.model.translation.common import endpoint_addresses
+from hansa.model.translation.common.endpoint_addresses import Address, Network
 from hansa.model.translation.federation import reroute
 
 _FAMILIES: Final = {4: "IPv4", 6: "IPv6"}
-Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Endpoint = dict[str, Any]
 
 
@@ -109,16 +110,14 @@ def _add(
         return
     own = [one.network for one in networks if one.node in ("", spec.node_name)]
     for family, address in _addresses(status, service.spec.get("ipFamilies") or ("IPv4",)):
-        if _is_allowed(address, own):
+        if endpoint_addresses.is_allowed(address, own):
             group = Group(spec.node_name, family, _ports(service, spec))
             found.groups.setdefault(group, {})[str(address)] = _endpoint(service, proxy, spec, status, str(address))
         else:
             found.refused[str(address)] = proxy.name
 
 
-def _addresses(
-    status: _Status, families: Collection[str]
-) -> Iterator[tuple[str, ipaddress.IPv4Address | ipaddress.IPv6Address]]:
+def _addresses(status: _Status, families: Collection[str]) -> Iterator[tuple[str, Address]]:
     """The first address of each family of the Service."""
     seen: set[str] = set()
     for one in status.pod_ips or ():
@@ -130,13 +129,6 @@ def _addresses(
         if family in families and family not in seen:
             seen.add(family)
             yield family, address
-
-
-def _is_allowed(address: ipaddress.IPv4Address | ipaddress.IPv6Address, networks: Collection[Network]) -> bool:
-    """Whether an endpoint may have it. The API server refuses a slice with one of the special ones as a whole."""
-    is_special = address.is_loopback or address.is_link_local or address.is_multicast or address.is_unspecified
-    is_mapped = isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None
-    return not is_special and not is_mapped and any(address in network for network in networks)
 
 
 def _endpoint(service: Object, proxy: Object, spec: _Spec, status: _Status, address: str) -> Endpoint:

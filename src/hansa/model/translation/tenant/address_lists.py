@@ -5,8 +5,9 @@ import ipaddress
 import re
 from typing import Final
 
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+from hansa.model.translation.common import endpoint_addresses
+from hansa.model.translation.common.endpoint_addresses import Address, Network
+
 # Private and link-local ranges, in which clusters have their pods, nodes and Services.
 PRIVATE: Final = frozenset(
     {
@@ -36,14 +37,12 @@ def networks(entries: frozenset[str]) -> tuple[Network, ...]:
 
 
 def has_address(entries: frozenset[str], text: str) -> bool:
-    """Whether a list has an address. Addresses that belong to the node itself are in no list."""
+    """Whether an endpoint may have an address by a list. Those of the node itself are in no list."""
     try:
-        address = _unmapped(ipaddress.ip_address(text))
+        address = ipaddress.ip_address(text)
     except ValueError:
         return False
-    if address.is_loopback or address.is_link_local or address.is_multicast or address.is_unspecified:
-        return False
-    return any(address.version == one.version and address in one for one in networks(entries))
+    return endpoint_addresses.is_allowed(address, networks(entries))
 
 
 def network(text: str) -> Network:

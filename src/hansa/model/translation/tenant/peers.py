@@ -9,8 +9,8 @@ from enum import StrEnum
 from typing import Any
 
 from hansa.model.pair import Link
+from hansa.model.translation.common.endpoint_addresses import Network
 from hansa.model.translation.tenant import address_lists, namespaces, tenant_settings
-from hansa.model.translation.tenant.address_lists import Network
 
 Peer = dict[str, Any]
 

@@ -75,7 +75,7 @@ def test_the_other_addresses_of_an_object_are_synced_and_the_message_says_how_to
 def test_an_administrator_allows_ranges_in_which_no_addresses_of_a_node_itself_are():
     link = a_link(lists=TenantLists(endpoint_addresses=frozenset({"0.0.0.0/0", "fd00::/8"})))
     good = ["192.0.2.1", "fd00::1"]
-    bad = ["127.0.0.1", "169.254.169.254", "fe80::1", "::ffff:127.0.0.1", "name.example.com"]
+    bad = ["127.0.0.1", "169.254.169.254", "fe80::1", "::ffff:127.0.0.1", "::ffff:192.0.2.1", "name.example.com"]
     assert synced(a_slice(*({"addresses": [one]} for one in (*good, *bad))), link) == good
 
 
