@@ -7,7 +7,7 @@ those that the cluster's own controller makes.
 import contextlib
 import random as randomness
 from collections.abc import Collection, Iterable, Iterator
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from hansa.control import controller, queue
 from hansa.control.event_recorder import EventType, InvolvedObject, Recorder
@@ -132,7 +132,7 @@ class DelegateEndpoints:
         client = self._upper.client
         if have is None:
             made = await client.create(resources.ENDPOINT_SLICES, wanted, field_manager=MANAGER)
-        elif patch := diff.fields_patch(have, wanted, ("endpoints",)) | _labels_patch(have, wanted):
+        elif patch := diff.fields_patch(have, wanted, ("endpoints",)) | diff.labels_patch(have, wanted):
             patch["metadata"] = patch.get("metadata", {}) | {"uid": have.uid}
             made = await client.patch(
                 resources.ENDPOINT_SLICES, have.name, patch, namespace=have.namespace, field_manager=MANAGER
@@ -149,8 +149,3 @@ class DelegateEndpoints:
 
 def _labeled(pod: Object) -> tuple[_Labeled]:
     return (_Labeled(pod.namespace, frozenset(pod.labels.items())),)
-
-
-def _labels_patch(have: Object, wanted: Object) -> dict[str, Any]:
-    labels = {key: value for key, value in wanted.labels.items() if have.labels.get(key) != value}
-    return {"metadata": {"labels": labels}} if labels else {}

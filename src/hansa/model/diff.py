@@ -31,6 +31,12 @@ def metadata_patch(have: Object, want: Object) -> dict[str, Any]:
     return {"metadata": metadata} if metadata else {}
 
 
+def labels_patch(have: Object, want: Object) -> dict[str, Any]:
+    """The patch of labels of an object of ours, on which others are kept."""
+    labels = _table_patch(have.labels, want.labels, frozenset())
+    return {"metadata": {"labels": labels}} if labels else {}
+
+
 def fields_patch(have: Object, want: Object, fields: Iterable[str]) -> dict[str, Any]:
     """The patch of top-level fields. Equal bytes are equal values, so most fields are never decoded."""
     changed = [name for name in fields if have.raw(name) != want.raw(name)]

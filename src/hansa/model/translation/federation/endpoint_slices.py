@@ -4,7 +4,6 @@ Each target has slices of its own, so that its copy of the Service gets all but 
 so that one change changes one slice.
 """
 
-import hashlib
 from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
@@ -13,11 +12,10 @@ from hansa.kube.objects import NamespacedName, Object, OwnerReference
 from hansa.model import keys
 from hansa.model.references import Reference
 from hansa.model.translation.common import services
+from hansa.model.translation.federation import slice_names
 from hansa.model.translation.federation.endpoints import Endpoint, Endpoints, Group, Port
 
 MOST_ENDPOINTS: Final = 100  # of a slice, as the controller of Kubernetes makes them
-_DIGITS: Final = 10
-_LONGEST_PREFIX: Final = 200  # characters of the name of a Service; that of a slice has 253
 
 
 def slices(service: Object, found: Endpoints, have: Iterable[Object]) -> Iterator[Object]:
@@ -68,8 +66,7 @@ def _packed(
 
 
 def _name(service: Object, group: Group, index: int) -> str:
-    digest = hashlib.sha256(f"{service.uid}/{group}/{index}".encode()).hexdigest()[:_DIGITS]
-    return f"{service.name[:_LONGEST_PREFIX]}-{digest}"
+    return slice_names.named(service.name, f"{service.uid}/{group}/{index}")
 
 
 def _slice(service: Object, name: str, group: Group, endpoints: list[Endpoint]) -> Object:

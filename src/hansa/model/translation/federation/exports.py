@@ -4,7 +4,6 @@ The exporting cluster makes the ServiceImport and the slices; both are copied to
 derived Service of a ServiceImport itself: its cluster IP is that of the import, and the slices belong to it.
 """
 
-import hashlib
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
@@ -15,12 +14,11 @@ from hansa.model import diff, keys
 from hansa.model.mode import PatchPart
 from hansa.model.pair import Link
 from hansa.model.translation.common import services
+from hansa.model.translation.federation import slice_names
 
 GROUP: Final = "multicluster.x-k8s.io"
 SERVICE_EXPORTS: Final = Resource(GROUP, "v1alpha1", "serviceexports", kind="ServiceExport")
 SERVICE_IMPORTS: Final = Resource(GROUP, "v1alpha1", "serviceimports", kind="ServiceImport")
-_DIGITS: Final = 10
-_LONGEST_PREFIX: Final = 200  # characters
 _PORT_FIELDS: Final = ("name", "protocol", "appProtocol", "port")
 _OURS: Final = {services.MANAGED_BY: services.MANAGER}
 Spec = dict[str, Any]
@@ -70,7 +68,7 @@ def derived_key(name: NamespacedName) -> NamespacedName:
 
 def derived_name(name: NamespacedName) -> str:
     """The name of the derived Service of a ServiceImport, the same in each cluster."""
-    return f"derived-{hashlib.sha256(str(name).encode()).hexdigest()[:_DIGITS]}"
+    return f"derived-{slice_names.digest(str(name))}"
 
 
 def service_import(service: Object, export: Object) -> Object:
@@ -85,7 +83,6 @@ def service_import(service: Object, export: Object) -> Object:
 
 def exported_slice(one: Object, export: Object, cluster: str) -> Object:
     """A slice of an exported Service as one of the derived Service."""
-    name = f"{one.name[:_LONGEST_PREFIX]}-{hashlib.sha256(one.uid.encode()).hexdigest()[:_DIGITS]}"
     labels = {
         **_OURS,
         keys.GLOBAL_SERVICE: "true",
@@ -94,7 +91,7 @@ def exported_slice(one: Object, export: Object, cluster: str) -> Object:
         keys.SERVICE_NAME: derived_name(export.key),
         **{key: one.labels[key] for key in (keys.HEADLESS,) if key in one.labels},
     }
-    key = NamespacedName(one.namespace, name)
+    key = NamespacedName(one.namespace, slice_names.named(one.name, one.uid))
     made = _made(resources.ENDPOINT_SLICES, key, export, SERVICE_EXPORTS, labels)
     bare = services.endpoint_slice(one, Link("", "", ""))
     return made.with_fields(
@@ -134,10 +131,8 @@ def import_patches(lower: Object, wanted: Object) -> Iterator[PatchPart]:
 
 def slice_patches(have: Object, wanted: Object) -> Iterator[PatchPart]:
     """Patches of an exported slice."""
-    labels = {key: value for key, value in wanted.labels.items() if have.labels.get(key) != value}
-    patch = diff.fields_patch(have, wanted, ("endpoints", "ports"))
-    if patch or labels:
-        yield PatchPart(patch | ({"metadata": {"labels": labels}} if labels else {}))
+    if patch := diff.fields_patch(have, wanted, ("endpoints", "ports")) | diff.labels_patch(have, wanted):
+        yield PatchPart(patch)
 
 
 def conditions(
