@@ -8,7 +8,7 @@ from federation import AGENT, a_deployment
 from hansa.kube.objects import NamespacedName
 from hansa.model import keys
 from hansa.model.translation.federation import exports
-from league import PATIENCE, condition
+from league import PATIENCE, condition, fresh_name
 
 ANNOTATIONS = ("io.cilium/global-service", "service.cilium.io/global")
 PREFIXED = {"multicluster.admiralty.io/app": "web"}
@@ -122,10 +122,23 @@ async def test_users_who_write_meanwhile_lose_nothing_and_are_not_fought(federat
             return True
 
         await eventually(last, within=PATIENCE)
+    await is_logged(pods.east, namespace)
     accepted = [one for one in rerouting(pods.east, namespace)[before:] if one["responseStatus"]["code"] == 200]
     assert len(accepted) <= 3 * turns, len(accepted)
-    await asyncio.sleep(0.5)  # longer than the audit log takes
+    await is_logged(pods.east, namespace)
     assert [one for one in rerouting(pods.east, namespace)[before:] if one["responseStatus"]["code"] == 200] == accepted
+
+
+async def is_logged(member, namespace):
+    """Wait until all requests so far are in the audit log, which has them in order."""
+    marker = fresh_name()
+    assert await member.find("configmap", marker, namespace=namespace) is None
+
+    async def look():
+        assert member.audit(f"/namespaces/{namespace}/configmaps/{marker}"), "the audit log has no entry for it"
+        return True
+
+    await eventually(look, within=PATIENCE)
 
 
 def rerouting(member, namespace):
