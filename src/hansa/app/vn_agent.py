@@ -150,7 +150,13 @@ class _VnAgent:
             stack.callback(connections.read(sessions.counts))
             tenants, tls = TenantAgent(directory, self.below, sessions, calls), TenantTls(self.source, directory)
             server = Server(
-                COMPONENT, listening, tls, tenants.handle, distrusted=tenants.distrusted, admit=tenants.admit
+                COMPONENT,
+                listening,
+                tls,
+                tenants.handle,
+                distrusted=tenants.distrusted,
+                admit=tenants.admit,
+                most=lambda: sessions.most(directory.count),
             )
             await server.run()
 

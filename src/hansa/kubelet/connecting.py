@@ -4,10 +4,12 @@ The server of asyncio has one TLS context for all connections, and reports no ha
 """
 
 import asyncio
+import contextlib
 import socket
 import ssl
 
 HANDSHAKE_SECONDS = 10.0
+CLOSE_SECONDS = 10.0  # for the last bytes of an answer and the end of TLS; then the connection is cut
 KEEPALIVE = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 15, "TCP_KEEPCNT": 3}  # a dead caller is noticed within a minute
 BUFFER = 2**16  # bytes that are received before they are read; twice as many may be
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -21,12 +23,23 @@ async def secured(accepted: socket.socket, context: ssl.SSLContext) -> Streams:
     try:
         _keep_alive(accepted)
         transport, _ = await loop.connect_accepted_socket(
-            lambda: protocol, accepted, ssl=context, ssl_handshake_timeout=HANDSHAKE_SECONDS
+            lambda: protocol,
+            accepted,
+            ssl=context,
+            ssl_handshake_timeout=HANDSHAKE_SECONDS,
+            ssl_shutdown_timeout=CLOSE_SECONDS,
         )
     except BaseException:
         accepted.close()
         raise
     return reader, asyncio.StreamWriter(transport, protocol, reader, loop)
+
+
+async def closed(writer: asyncio.StreamWriter) -> None:
+    """Close a connection, and return when it has no descriptor any more."""
+    writer.close()
+    with contextlib.suppress(OSError):  # the other side has left, or does not end TLS in time
+        await writer.wait_closed()
 
 
 def _keep_alive(accepted: socket.socket) -> None:

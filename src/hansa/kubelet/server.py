@@ -18,7 +18,8 @@ from hansa.runtime import tasks
 from hansa.runtime.errors import HansaError
 
 log = logging.getLogger(__name__)
-MOST_CONNECTIONS = 1000  # of a server, those in a handshake included; further ones are closed
+MOST_CONNECTIONS = 1000  # of a server, after the handshake; further ones are closed
+MOST_HANDSHAKES = 100  # at a time; for a further one the oldest is given up, so that idle connections shut nobody out
 HEAD_SECONDS = 10.0  # from the handshake to the end of the request's head
 ACCEPT_RETRY = 0.1  # seconds until the next attempt to accept, when there are too many open files
 
@@ -37,7 +38,8 @@ class Server:
     """Serves a listening socket. The handler answers each request, or raises a Refusal.
 
     `name` is in log lines; `distrusted` is called for each connection whose TLS handshake fails, `admit` for each other
-    one, before a byte of its request is read. An OSError of `admit` closes the connection.
+    one, before a byte of its request is read. An OSError of `admit` closes the connection. `most` is the number of
+    connections that there may be now.
     """
 
     def __init__(
@@ -49,11 +51,13 @@ class Server:
         *,
         distrusted: Callable[[], None] = lambda: None,
         admit: Admit = lambda _: contextlib.nullcontext(),
+        most: Callable[[], int] = lambda: MOST_CONNECTIONS,
     ) -> None:
-        self.name, self._admit = name, admit
+        self.name, self._admit, self._most = name, admit, most
         self._listening, self._tls, self._handle, self._distrusted = listening, tls, handle, distrusted
         self._context: ssl.SSLContext
         self._connections: set[asyncio.Task[None]] = set()
+        self._handshakes: dict[asyncio.Task[None], None] = {}  # those of the connections, oldest first
 
     async def run(self) -> None:
         """Serve until cancelled; connections end with it. A new certificate is used by new connections."""
@@ -80,12 +84,26 @@ class Server:
                 log.warning("connection not accepted", extra={"server": self.name, "error": str(error)})
                 await asyncio.sleep(ACCEPT_RETRY)
                 continue
-            if len(self._connections) >= MOST_CONNECTIONS:
+            if len(self._connections) - len(self._handshakes) >= self._most():
                 accepted.close()
                 continue
+            if len(self._handshakes) >= MOST_HANDSHAKES:
+                self._give_up()
             task = asyncio.create_task(self._serve(accepted))
             self._connections.add(task)
-            task.add_done_callback(self._connections.discard)
+            self._handshakes[task] = None
+            task.add_done_callback(self._ended)
+            await asyncio.sleep(0)  # it begins before it can be given up, so that it closes its socket
+
+    def _give_up(self) -> None:
+        oldest = next(iter(self._handshakes))
+        del self._handshakes[oldest]
+        oldest.cancel()
+        self._distrusted()
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._connections.discard(task)
+        self._handshakes.pop(task, None)
 
     async def _serve(self, accepted: socket.socket) -> None:
         """One connection; nothing that its other side does raises."""
@@ -96,16 +114,23 @@ class Server:
             log.info("TLS handshake failed", extra={"server": self.name, "error": str(error) or type(error).__name__})
             return
         with contextlib.closing(writer):
+            if (task := asyncio.current_task()) is not None:
+                self._handshakes.pop(task, None)
             await self._exchange(Exchange(reader, writer))
 
     async def _exchange(self, exchange: Exchange) -> None:
+        """A connection is counted until it is closed; one that broke, or is too many, is cut."""
         try:
             with self._admit(exchange):
                 await self._answer(exchange)
+                await connecting.closed(exchange.writer)
         except (OSError, EOFError, TimeoutError, HansaError) as error:
             log.debug("connection ended", extra={"server": self.name, "error": str(error) or type(error).__name__})
         except Exception:
             log.exception("connection failed unexpectedly", extra={"server": self.name})
+        else:
+            return
+        exchange.writer.transport.abort()
 
     async def _answer(self, exchange: Exchange) -> None:
         try:

@@ -175,16 +175,46 @@ async def test_a_caller_that_does_not_read_its_answer_is_left(lab, monkeypatch):
     writer.transport.abort()
 
 
+async def test_idle_connections_shut_nobody_out(lab, monkeypatch):
+    monkeypatch.setattr(server, "MOST_HANDSHAKES", 5)
+    monkeypatch.setattr(server, "MOST_CONNECTIONS", 5)
+    idle = [await asyncio.open_connection("127.0.0.1", lab.port) for _ in range(30)]
+    assert (await lab.call())[0].startswith(b"HTTP/1.1 404 ")
+    async with asyncio.timeout(60):
+        assert await idle[0][0].read() == b""
+    assert lab.distrusted >= 25
+    for _, writer in idle:
+        writer.close()
+
+
+async def test_a_connection_counts_until_it_is_closed(lab, monkeypatch):
+    """A caller that does not end TLS is cut."""
+    monkeypatch.setattr(server, "MOST_CONNECTIONS", 1)
+    monkeypatch.setattr(connecting, "CLOSE_SECONDS", 1.0)
+    _, writer = await lab.connect()
+    writer.transport.pause_reading()
+    writer.write(b"GET / HTTP/1.1\r\nHost: node\r\n\r\n")
+    await eventually(lambda: served(lab), within=60)
+    writer.transport.abort()
+
+
+async def served(lab):
+    with contextlib.suppress(ConnectionError, ssl.SSLError):
+        return (await lab.call())[0].startswith(b"HTTP/1.1 404 ")
+
+
 async def test_further_connections_than_the_limit_are_closed(lab, monkeypatch):
     monkeypatch.setattr(server, "MOST_CONNECTIONS", 3)
     held = [await lab.connect() for _ in range(3)]
-    with pytest.raises((ConnectionError, ssl.SSLError)):
-        await lab.connect()
+
+    async def refused():  # a connection counts when the server, too, has ended the handshake
+        try:
+            held.append(await lab.connect())
+        except (ConnectionError, ssl.SSLError):
+            return True
+
+    await eventually(refused)
     for _, writer in held:
         writer.close()
 
-    async def served():
-        with contextlib.suppress(ConnectionError, ssl.SSLError):
-            return (await lab.call())[0].startswith(b"HTTP/1.1 404 ")
-
-    await eventually(served)
+    await eventually(lambda: served(lab))

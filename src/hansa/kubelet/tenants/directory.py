@@ -49,6 +49,11 @@ class Directory:
         """Whether there is a tenant with this key."""
         return any(one.key == key for one in self._tenants.values())
 
+    @property
+    def count(self) -> int:
+        """The number of tenants."""
+        return len(self._tenants)
+
     def authorities(self) -> bytes:
         """The CAs of all tenants as PEM."""
         return b"".join(sorted({one.ca for one in self._tenants.values()}))

@@ -52,6 +52,10 @@ class Sessions:
         self._most, self._rate, self._clock = most, rate, clock
         self._shares: dict[str, _Share] = {}
 
+    def most(self, tenants: int) -> int:
+        """How many connections so many tenants may have together, with those of callers that are no tenant."""
+        return 2 * self._most * (tenants + 1)
+
     @contextlib.contextmanager
     def open(self, key: str) -> Iterator[Session]:
         """Count the connection of the current task. Beyond twice the limit it is closed without an answer."""

@@ -8,6 +8,10 @@ import simulation
 from hansa.kubelet.tenants.sessions import Bandwidth, Sessions
 
 
+async def clock_of(world):
+    return world.clock
+
+
 def test_a_tenant_that_has_too_many_connections_leaves_others_theirs():
     async def main(world):
         sessions = Sessions(most=2, rate=0.0, clock=world.clock)
@@ -31,6 +35,10 @@ def test_a_tenant_that_has_too_many_connections_leaves_others_theirs():
     seen, counts, after = simulation.run(main)
     assert seen == [("a", False), ("a", False), ("a", True), ("a", True), ("b", False)]
     assert (counts, after) == ({("a",): 4.0, ("b",): 1.0}, {})
+
+
+def test_tenants_that_have_all_their_connections_leave_a_further_one_its_own():
+    assert Sessions(most=100, rate=0.0, clock=simulation.run(clock_of)).most(5) >= 5 * 200 + 200
 
 
 def test_the_connections_of_a_tenant_that_is_gone_end_at_once():
