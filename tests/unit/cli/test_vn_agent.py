@@ -74,17 +74,14 @@ def test_nonsense_is_refused(words, capsys):
     assert words[0] in capsys.readouterr().err
 
 
-def test_the_daemon_set_serves_its_own_node_as_an_account_that_is_there():
+def test_the_manifest_has_one_for_all_nodes_where_no_tenants_pods_are():
     objects = list(yaml.safe_load_all(MANIFEST.read_text()))
-    [daemons] = [one for one in objects if one["kind"] == "DaemonSet"]
-    pod = daemons["spec"]["template"]["spec"]
+    [deployment] = [one for one in objects if one["kind"] == "Deployment"]
+    assert "DaemonSet" not in {one["kind"] for one in objects}  # its token can run commands in all pods
+    pod = deployment["spec"]["template"]["spec"]
+    assert pod["nodeSelector"] == {"node-role.kubernetes.io/control-plane": ""}
     [container] = pod["containers"]
     flags = [one.replace("$(HOST_IP)", "10.0.0.11") for one in container["args"][1:]]
     found = read(*flags)
-    assert (container["args"][0], found.node, found.address, found.port) == (
-        "vn-agent",
-        "$(NODE_NAME)",
-        "10.0.0.11",
-        10550,
-    )
+    assert (container["args"][0], found.node, found.address, found.port) == ("vn-agent", "", "10.0.0.11", 10550)
     assert pod["serviceAccountName"] in {one["metadata"]["name"] for one in objects if one["kind"] == "ServiceAccount"}
