@@ -4,7 +4,7 @@ import logging
 from dataclasses import dataclass
 
 from hansa.kube.errors import Answer
-from hansa.kubelet import forwarding, pages, rights, routes
+from hansa.kubelet import actions, forwarding, pages, rights, routes
 from hansa.kubelet.access import Caller, NodeAccess
 from hansa.kubelet.exchange import Exchange
 from hansa.kubelet.node_pages import NodePages
@@ -13,7 +13,6 @@ from hansa.kubelet.refusal import Refusal
 from hansa.runtime import metrics
 
 log = logging.getLogger(__name__)
-CONNECT, OTHER = "connect", "other"  # actions: a TLS handshake that fails, and requests that are not served
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +35,11 @@ class Node:
             answer = error.answer
             raise
         finally:
-            self.calls.labels(_action(exchange.target), answer).inc()
+            self.calls.labels(actions.of(exchange.target), answer).inc()
 
     def distrusted(self) -> None:
         """Count a TLS handshake that failed."""
-        self.calls.labels(CONNECT, Answer.DENIED).inc()
+        self.calls.labels(actions.CONNECT, Answer.DENIED).inc()
 
     async def _handle(self, exchange: Exchange) -> None:
         caller = await self.access.caller(exchange.certificate, exchange.header("authorization"))
@@ -57,8 +56,3 @@ class Node:
         extra = {"node": self.name, "pod": f"{call.namespace}/{call.pod}", "container": call.container}
         level = logging.INFO if call.action.is_upgrade else logging.DEBUG
         log.log(level, "%s of pod", call.action, extra=extra | {"user": caller.user})
-
-
-def _action(target: str) -> str:
-    """The label `action` of metrics, also of a request that is refused."""
-    return pages.of(target) or routes.action(target) or OTHER

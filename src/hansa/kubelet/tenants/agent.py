@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from hansa.kube.errors import Answer
-from hansa.kubelet import forwarding, pages, routes
+from hansa.kubelet import actions, forwarding, pages, routes
 from hansa.kubelet.exchange import Exchange
 from hansa.kubelet.pages import Page
 from hansa.kubelet.refusal import Refusal
@@ -21,7 +21,6 @@ from hansa.kubelet.tenants.tenant import Tenant
 from hansa.runtime import logs, metrics
 
 log = logging.getLogger(__name__)
-CONNECT, OTHER = "connect", "other"  # actions of a failed handshake, and of requests that are not served
 JSON = "application/json"
 _CONTENT = {Page.HEALTH: "text/plain; charset=utf-8", Page.METRICS: metrics.CONTENT_TYPE}  # JSON for all others
 
@@ -73,7 +72,7 @@ class TenantAgent:
 
     def distrusted(self) -> None:
         """Count a TLS handshake that failed: the certificate is of no tenant's CA."""
-        self.calls.labels("", CONNECT, Answer.DENIED).inc()
+        self.calls.labels("", actions.CONNECT, Answer.DENIED).inc()
 
     async def _answer(self, admitted: _Admitted, exchange: Exchange) -> None:
         tenant = admitted.tenant
@@ -96,8 +95,7 @@ class TenantAgent:
     def _count(self, tenant: Tenant | None, exchange: Exchange, answer: Answer) -> None:
         """A tenant that left meanwhile has no series any more."""
         if tenant is None or self.directory.has(tenant.key):
-            action = pages.of(exchange.target) or routes.action(exchange.target) or OTHER
-            self.calls.labels(tenant.key if tenant else "", action, answer).inc()
+            self.calls.labels(tenant.key if tenant else "", actions.of(exchange.target), answer).inc()
 
 
 def _audit(call: routes.Call) -> None:
