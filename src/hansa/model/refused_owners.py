@@ -23,7 +23,7 @@ def of(node: Object, now: datetime.datetime) -> dict[str, float]:
     try:
         ends = annotation_json.decode(text or "{}", dict[str, float], longest=LONGEST)
     except annotation_json.AnnotationJsonError:
-        return {}  # what is there by mistake refuses nobody
+        return {}  # an invalid annotation refuses no owner
     return {owner: end for owner, end in ends.items() if end > now.timestamp()}
 
 
