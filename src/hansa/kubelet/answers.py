@@ -22,7 +22,7 @@ class Answers(Generic[K, V]):
         self._asked: dict[K, asyncio.Task[V]] = {}
 
     async def get(self, key: K, ask: Callable[[], Coroutine[Any, Any, V]]) -> V:
-        """The answer that is kept, the one that somebody waits for, or a new one. `ask` must have a deadline."""
+        """The answer that is kept, the one that another caller waits for, or a new one. `ask` must have a deadline."""
         kept = self._answers.get(key)
         if kept is not None and self._clock.now() < kept[0] + KEPT_SECONDS:
             return kept[1]

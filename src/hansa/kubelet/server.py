@@ -19,7 +19,7 @@ from hansa.runtime.errors import HansaError
 
 log = logging.getLogger(__name__)
 MOST_CONNECTIONS = 1000  # of a server, after the handshake; further ones are closed
-MOST_HANDSHAKES = 100  # at a time; for a further one the oldest is given up, so that idle connections shut nobody out
+MOST_HANDSHAKES = 100  # at a time; the oldest is dropped for a further one, so that idle connections exclude no caller
 HEAD_SECONDS = 10.0  # from the handshake to the end of the request's head
 ACCEPT_RETRY = 0.1  # seconds until the next attempt to accept, when there are too many open files
 

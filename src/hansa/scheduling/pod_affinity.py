@@ -138,7 +138,7 @@ def _domains(view: ClusterView, names: Collection[str] | Iterator[str], topology
 
 
 def _label_check(topology: str, reason: Callable[[str | None], FilterReason], view: ClusterView) -> NodeCheck:
-    """A check of the value of one label, on shapes unless the label tells nodes apart."""
+    """A check of the value of one label, on shapes unless the label distinguishes nodes."""
     if topology in view.own_labels:
         return NodeCheck(node=lambda node: reason(node.label(topology)))
     return NodeCheck(lambda shape: reason(shape.labels.get(topology)))
