@@ -93,6 +93,11 @@ def _add_up(subcommands: Subparsers) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     up.add_argument("names", nargs="+", metavar="NAME", help="name of a cluster")
+    _add_node_options(up)
+    _add_control_plane_options(up)
+
+
+def _add_node_options(up: argparse.ArgumentParser) -> None:
     nodes = up.add_argument_group(
         "nodes",
         "Options that are not given keep their value in an existing cluster; defaults are those of a new cluster.",
@@ -138,6 +143,9 @@ def _add_up(subcommands: Subparsers) -> None:
         metavar="FILE",
         help="OCI image archive to import on real nodes; repeatable (default none)",
     )
+
+
+def _add_control_plane_options(up: argparse.ArgumentParser) -> None:
     plane = up.add_argument_group("control plane")
     plane.add_argument("--port", type=int, help="port of the API server on loopback (default: a free port)")
     plane.add_argument("--scheduler", action=argparse.BooleanOptionalAction, help="run kube-scheduler (default true)")

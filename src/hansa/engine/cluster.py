@@ -111,7 +111,7 @@ class Cluster:
         found = (await self.client.get(resources.NAMESPACES, "kube-system")).uid
         if found != self._id:
             message = f"it is another cluster: the uid of its namespace kube-system was {self._id} and is {found}"
-            self.health.condemn(message)
+            self.health.mark_replaced(message)
             raise errors.Unreachable(message)
 
     async def close(self) -> None:

@@ -22,7 +22,8 @@ FAILURES = 2  # in a row, until a server that answered before counts as unreacha
 class ReachabilityProbe:
     """The reachability of one API server; `error` is why it is unreachable, empty while it is reachable.
 
-    `answered` is when the last answer came, or when probing began. One that is `condemned` is never reachable again.
+    `answered` is when the last answer came, or when probing began. A server that another one replaced is never
+    reachable again.
     """
 
     def __init__(self, cluster: str, client: client.Client, *, clock: clock.Clock, period: float = PERIOD) -> None:
@@ -30,7 +31,7 @@ class ReachabilityProbe:
         self._listeners: listeners.Listeners[Callable[[], None]] = listeners.Listeners()
         self._failures = FAILURES - 1  # a server that never answered is unreachable at its first failure
         self._is_suspected, self._probe_now = False, asyncio.Event()
-        self.is_condemned = False
+        self.is_replaced = False
         self.error = "no answer yet"
         self.answered = clock.now()
 
@@ -57,9 +58,9 @@ class ReachabilityProbe:
             self._is_suspected = True
             self._probe_now.set()
 
-    def condemn(self, error: str) -> None:
+    def mark_replaced(self, error: str) -> None:
         """It is not the server that it was: whatever it answers, it counts as unreachable."""
-        self.is_condemned = True
+        self.is_replaced = True
         self._set_error(error)
 
     def trust(self) -> None:
@@ -68,7 +69,7 @@ class ReachabilityProbe:
 
     async def probe(self) -> None:
         """Probe once."""
-        if self.is_condemned:
+        if self.is_replaced:
             return
         began = self._clock.now()
         try:

@@ -144,9 +144,9 @@ def test_an_unreachable_server_is_unreachable_since_its_last_answer():
     play(scene)
 
 
-def test_a_condemned_server_is_never_reachable_again_whatever_it_answers():
+def test_a_replaced_server_is_never_reachable_again_whatever_it_answers():
     async def scene(stage):
-        stage.health.condemn("it is another cluster")
+        stage.health.mark_replaced("it is another cluster")
         await stage.world.clock.sleep(10 * probing.PERIOD)
         assert stage.health.error == "it is another cluster"
         assert [is_troubled for _, is_troubled in stage.changes] == [False, True]

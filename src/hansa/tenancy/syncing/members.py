@@ -159,7 +159,7 @@ class Members:
         return controller.After(FULL_SECONDS if is_full else RESYNC_SECONDS)
 
     def _is_same(self, member: _Member, vc: Object) -> bool:
-        return _owner(vc, self._meta_id) == member.owner and not member.cluster.health.is_condemned
+        return _owner(vc, self._meta_id) == member.owner and not member.cluster.health.is_replaced
 
     async def _kubeconfig(self, vc: Object) -> EncodedKubeconfig:
         secret, name = None, credentials.secret_of(vc)

@@ -67,15 +67,15 @@ def directions(spec: Spec) -> list[Direction]:
 def spec_of(name: str, link: Link) -> Spec:
     """The spec of one of the three policies."""
     if name == PERMIT_INGRESS:
-        rules = [{"from": everybody(link, Direction.INGRESS)}]
+        rules = [{"from": all_peers(link, Direction.INGRESS)}]
         return {"podSelector": _unselected(Direction.INGRESS), "policyTypes": [Direction.INGRESS], "ingress": rules}
     if name == PERMIT_EGRESS:
-        rules = [{"to": everybody(link, Direction.EGRESS)}, *infrastructure(link)]
+        rules = [{"to": all_peers(link, Direction.EGRESS)}, *infrastructure(link)]
         return {"podSelector": _unselected(Direction.EGRESS), "policyTypes": [Direction.EGRESS], "egress": rules}
     return {"podSelector": {}, "policyTypes": list(Direction)}
 
 
-def everybody(link: Link, direction: Direction) -> list[Spec]:
+def all_peers(link: Link, direction: Direction) -> list[Spec]:
     """All peers of a tenant's pods; its control plane calls webhooks that run in them."""
     found = [*peers.own(link), *peers.outside(link), *peers.named(link, direction)]
     is_incoming = direction is Direction.INGRESS

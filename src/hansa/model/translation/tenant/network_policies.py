@@ -37,7 +37,7 @@ def _rules(rule: Spec, link: Link, direction: Direction, *, is_isolated: bool) -
     """A rule with the permitted ones of its peers; without any, it is left out: it would permit all."""
     _, field = _FIELDS[direction]
     if not rule.get(field):
-        yield rule | {field: isolation.everybody(link, direction)} if is_isolated else rule
+        yield rule | {field: isolation.all_peers(link, direction)} if is_isolated else rule
     elif found := [new for one in rule[field] for new in _peers(one, link, direction, is_isolated=is_isolated)]:
         yield rule | {field: found}
     if is_isolated and direction is Direction.EGRESS:
