@@ -9,6 +9,7 @@ import pytest
 from eventually import eventually
 from hansa.kube import errors, resources
 from hansa.kube.resource import Resource
+from hansa.tenancy import api
 from tenant_league import pod
 
 pytestmark = pytest.mark.timeout(300)
@@ -19,14 +20,34 @@ WEBHOOKS = Resource(
     kind="ValidatingWebhookConfiguration",
     namespaced=False,
 )
-PODS = 40
+PODS, REQUESTS = 40, 4
+
+
+class Connections:
+    """Connections that are held open without an answer, until the other side closes them."""
+
+    def __init__(self):
+        self.open, self.most = set(), 0
+
+    async def hold(self, reader, writer):
+        self.open.add(writer)
+        self.most = max(self.most, len(self.open))
+        with contextlib.suppress(ConnectionError):
+            while await reader.read(4096):
+                pass
+        self.open.discard(writer)
+        writer.close()
+
+    def close(self):
+        for one in self.open:
+            one.close()
 
 
 @contextlib.asynccontextmanager
 async def silent_webhook(tenant, namespace):
-    """A webhook for the status of pods in a namespace, which never answers."""
-    connections = []
-    server = await asyncio.start_server(lambda *streams: connections.append(streams), "127.0.0.1", 0)
+    """A webhook for the status of pods in a namespace, which never answers; yields its open connections."""
+    connections = Connections()
+    server = await asyncio.start_server(connections.hold, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods/status"], "operations": ["UPDATE"]}
     hook = {
@@ -46,8 +67,7 @@ async def silent_webhook(tenant, namespace):
         with contextlib.suppress(errors.NotFound):
             await tenant.client.delete(WEBHOOKS, namespace)
         server.close()
-        for _, writer in connections:
-            writer.close()
+        connections.close()
 
 
 async def test_a_webhook_that_never_answers_keeps_no_other_tenant_waiting(mallory, alice, namespace):
@@ -56,7 +76,7 @@ async def test_a_webhook_that_never_answers_keeps_no_other_tenant_waiting(mallor
 
         async def stalled():
             await mallory.make(resources.PODS, f"stalled{next(numbers)}", namespace, **pod())
-            return connections
+            return connections.open
 
         await eventually(stalled, every=0.5)  # the API server needs a moment to learn of the webhook
         for _ in range(PODS):
@@ -68,6 +88,34 @@ async def test_a_webhook_that_never_answers_keeps_no_other_tenant_waiting(mallor
         waiting = [one.name for one in page.items if one.status.get("phase") == "Pending"]
         assert len(waiting) >= PODS, "the webhook answered"
     await mallory.phase(waiting[0], namespace)
+
+
+async def test_requests_that_hang_are_limited_and_the_condition_says_that_others_wait(mallory, below, namespace):
+    patch = below.client.patch
+    await patch(api.VIRTUAL_CLUSTERS, "mallory", {"spec": {"limits": {"requests": REQUESTS}}}, namespace="default")
+    try:
+        async with silent_webhook(mallory, namespace) as connections:
+            numbers = itertools.count()
+
+            async def stalled():
+                await mallory.make(resources.PODS, f"stalled{next(numbers)}", namespace, **pod())
+                return connections.open
+
+            await eventually(stalled, every=0.5)
+            for _ in range(PODS):
+                await stalled()
+            await below.there(api.VIRTUAL_CLUSTERS, "mallory", "default", when=are_requests_full)
+            # The API server may not have closed those of requests that ended a moment ago.
+            assert connections.most <= 2 * REQUESTS
+        await mallory.phase(f"stalled{PODS}", namespace)
+        await below.there(api.VIRTUAL_CLUSTERS, "mallory", "default", when=lambda vc: not are_requests_full(vc))
+    finally:
+        await patch(api.VIRTUAL_CLUSTERS, "mallory", {"spec": {"limits": None}}, namespace="default")
+
+
+def are_requests_full(vc):
+    messages = [one["message"] for one in vc["status"]["conditions"] if one["type"] == "WithinLimits"]
+    return any(f"requests: {REQUESTS} of {REQUESTS} to the control plane have no answer yet" in one for one in messages)
 
 
 async def test_names_that_are_as_long_as_they_may_be_and_deep_annotations_are_synced(mallory, alice, below, namespace):

@@ -74,15 +74,24 @@ class Stale:
     message: str
 
 
-Problem = Foreign | Refused | RetryLater | Stale
+@dataclass(frozen=True, slots=True)
+class Full:
+    """The upper cluster has as many requests in flight there as it may: the key is requeued when one has ended."""
+
+    cluster: str
+    message: str
+
+
+Problem = Foreign | Refused | RetryLater | Stale | Full
 
 
 class Applier:
     """Writes to all clusters of a view.
 
     `may_write` is checked before each write: of several processes only the leader writes. `ended` is called with the
-    result of a write that took long. `replaced` is called with the key, the cluster and the server's message when a
-    rule's fallback was written instead of what the server refused.
+    result of a write that took long, `wake` with a key that waited until fewer requests are in flight. `replaced` is
+    called with the key, the cluster and the server's message when a rule's fallback was written instead of what the
+    server refused.
     """
 
     def __init__(
@@ -92,11 +101,13 @@ class Applier:
         may_write: Callable[[], bool],
         ended: Callable[[Key, Problem | None], None],
         replaced: Callable[[Key, str, str], None],
+        wake: Callable[[Key], None],
         clock: clock.Clock,
         field_manager: str = "hansa",
     ) -> None:
         self._clock = clock
         self._may_write, self._replaced, self._field_manager = may_write, replaced, field_manager
+        self._wake = wake
         self._fanout = fanout.Fanout(ended)
         self._writes = metrics.counter(
             "hansa_writes_total",
@@ -132,9 +143,13 @@ class Applier:
         for write in writes:
             if not self._may_write():
                 return RetryLater(write.cluster, "this process is no longer the leader")
+            inflight = side.cluster.inflight
+            if not inflight.has_room(view.name, view.usage.most_requests(write.cluster)):
+                inflight.wait(view.name, key, self._wake)
+                return Full(write.cluster, "the tenant's limit of requests in flight is reached")
             answer = errors.Answer.OK
             try:
-                async with side.cluster.writes.write():
+                async with inflight.request(view.name):
                     problem = await self._write(write, key, side, view)
             except errors.ApiError as error:
                 answer = errors.answer_of(error)

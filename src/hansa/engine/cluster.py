@@ -63,7 +63,7 @@ class Cluster:
     ) -> None:
         self.name, self.client, self.namespaces, self.budgets = name, client, namespaces, budgets
         self.health = probing.ReachabilityProbe(name, client, clock=clock)
-        self.writes = inflight.InflightWrites(self.health)
+        self.inflight = inflight.InflightRequests(self.health)
         self.informers = informer.Informers(
             name,
             client,

@@ -3,6 +3,7 @@
 Watches of both sides and the audit enqueue keys of upper objects. Which kinds are synced, and how, is left to the mode.
 """
 
+import math
 import random as randomness
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import replace
@@ -94,7 +95,12 @@ class Syncer:
             metrics=metrics,
         )
         self._applier = applier.Applier(
-            metrics=metrics, may_write=may_write, ended=self._ended, replaced=self._replaced, clock=clock
+            metrics=metrics,
+            may_write=may_write,
+            ended=self._ended,
+            replaced=self._replaced,
+            wake=self._queue.add,
+            clock=clock,
         )
         self._controller = controller.Controller(
             mode.name, self._reconcile, queue=self._queue, metrics=metrics, workers=workers
@@ -128,7 +134,7 @@ class Syncer:
             return []
         budgets = view.clusters.upper.cluster.budgets
         stored = [] if budgets is None or not budgets.large.is_exceeded else [_stores_too_much(budgets.large)]
-        return [*map(str, view.usage.full()), *stored]
+        return [*map(str, view.usage.full()), *stored, *view.waiting_for_answers()]
 
     def listen_limits(self, notify: Callable[[str], None]) -> Callable[[], None]:
         """Call `notify` with an upper cluster when `full_limits` of it changes. The returned function removes it."""
@@ -150,6 +156,8 @@ class Syncer:
             snapshot = view.snapshot(key)
             todo = decision.decide(snapshot.pair, self._mode)
             if any(isinstance(one, plan.Read) for one in todo.actions):
+                if self._must_wait(view, key):
+                    return controller.Done()
                 snapshot = view.snapshot(key, whole=await self._read(view, key))
                 todo = decision.decide(snapshot.pair, self._mode)
         except Malformed as error:
@@ -168,10 +176,19 @@ class Syncer:
         self._notify_quota(todo)
         return controller.Done()
 
+    def _must_wait(self, view: UpperView, key: Key) -> bool:
+        """Whether too many requests to the upper cluster are in flight: the key is requeued when one has ended."""
+        inflight = view.clusters.upper.cluster.inflight
+        if not (has_room := inflight.has_room(view.name, math.inf)):
+            inflight.wait(view.name, key, self._queue.add)
+        return not has_room
+
     async def _read(self, view: UpperView, key: Key) -> Object | None:
         """An upper object whose cache has only an outline; None if it is gone. Other errors are raised: back-off."""
+        cluster = view.clusters.upper.cluster
         try:
-            return await view.clusters.upper.cluster.client.get(key.resource, key.name, namespace=key.namespace)
+            async with cluster.inflight.request(view.name):
+                return await cluster.client.get(key.resource, key.name, namespace=key.namespace)
         except NotFound:
             return None
         except Forbidden as error:
@@ -226,7 +243,9 @@ class Syncer:
                 case applier.Refused():
                     self._views.warn(key, "Refused", problem.message)
                     self._wakeups.put(key, until=problem.quota)
-        if any(not isinstance(problem, applier.RetryLater) for problem in problems):
+        if all(isinstance(problem, applier.Full) for problem in problems):
+            return controller.Done()
+        if any(not isinstance(problem, applier.RetryLater | applier.Full) for problem in problems):
             raise Incomplete("; ".join(problem.message for problem in problems))
         return controller.After(max(RETRY, *(p.seconds for p in problems if isinstance(p, applier.RetryLater))))
 
@@ -234,7 +253,7 @@ class Syncer:
         """A write in the background has ended: reconcile its key again."""
         if isinstance(problem, applier.RetryLater):
             self._queue.add_after(key, max(RETRY, problem.seconds))
-        else:
+        elif not isinstance(problem, applier.Full):
             self._queue.add(key)
 
     def _notify_quota(self, todo: plan.Plan) -> None:

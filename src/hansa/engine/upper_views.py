@@ -168,6 +168,7 @@ class UpperViews:
             stack.callback(self._recorders.pop, view.name)
             stack.callback(self._mirrors.pop, upper_id)
             stack.callback(upper.listen(functools.partial(self._wakeups.notify, view.name)))
+            stack.callback(upper.cluster.inflight.listen(lambda _: self._limits_changed(view.name)))
             for end in view.watch_forced_deletions():
                 stack.callback(end)
             for resource, store in upper.stores.items():
@@ -179,9 +180,15 @@ class UpperViews:
         route, cluster = there
         async with self._lowers.shared(cluster, view.clusters.upper_id) as lower:
             with lower.linked(view, route, self._changed), contextlib.ExitStack() as stack:
+                waits = functools.partial(self._waits, view.name)
+                stack.callback(cluster.inflight.listen(waits))
                 if view.placements.tokens is not None:
                     stack.callback(lower.side.listen(view.placements.tokens.lower_changed))
                 await asyncio.get_running_loop().create_future()
+
+    def _waits(self, name: str, upper: str) -> None:
+        if name == upper:
+            self._limits_changed(name)
 
     def _mirror(self, event: watch.LowerEvent) -> None:
         if (mirrored := self._mirrors.get(event.origin.upper)) is not None:

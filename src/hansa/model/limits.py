@@ -35,6 +35,7 @@ class Limit(StrEnum):
     LOAD_BALANCERS = "loadBalancers"
     CPU = "cpu"  # requests of pods that are not finished
     MEMORY = "memory"
+    REQUESTS = "requests"  # in flight at once: of no copy, so that amounts have none
 
 
 class Amounts(NamedTuple):
@@ -48,6 +49,7 @@ class Amounts(NamedTuple):
     load_balancers: int = 0
     cpu: int = 0  # in thousandths of a core
     memory: int = 0  # in bytes
+    requests: int = 0
 
     def of(self, limit: Limit) -> int:
         """One of the amounts."""
@@ -65,6 +67,7 @@ class Limits(NamedTuple):
     load_balancers: int = 20
     cpu: int = UNLIMITED
     memory: int = UNLIMITED
+    requests: int = 32  # half of those that the syncer has in flight to a cluster for all tenants
 
     def of(self, limit: Limit, *, is_used: bool = True) -> int:
         """The most of one, for an object that is in use or not."""

@@ -53,10 +53,13 @@ def budgets() -> Budgets:
 
 
 def bound(tenant: Cluster, routes: Iterable[Route]) -> None:
-    """Set the budget of a tenant's caches by its limits."""
-    most = [route.settings.limits.bytes for route in routes if isinstance(route.settings, TenantSettings)]
-    if tenant.budgets is not None and most:
-        tenant.budgets.large.most = CONTENT_FACTOR * max(*most, DEFAULT_LIMITS.bytes)
+    """Set the budget of a tenant's caches, and how many requests may be in flight to it, by its limits."""
+    limits = [route.settings.limits for route in routes if isinstance(route.settings, TenantSettings)]
+    if not limits:
+        return
+    tenant.inflight.most = max(1, *(one.requests for one in limits))
+    if tenant.budgets is not None:
+        tenant.budgets.large.most = CONTENT_FACTOR * max(DEFAULT_LIMITS.bytes, *(one.bytes for one in limits))
 
 
 def mode(settings: VirtualClusterSettings) -> Mode:

@@ -1,5 +1,6 @@
 """Bindings, as a real API server answers them."""
 
+import math
 import types
 
 import pytest
@@ -25,6 +26,7 @@ async def bound(engine, clients, home):
         may_write=lambda: True,
         ended=lambda *_: None,
         replaced=lambda *_: None,
+        wake=lambda _: None,
         clock=SystemClock(),
     )
 
@@ -33,7 +35,8 @@ async def bound(engine, clients, home):
         store = types.SimpleNamespace(observe=seen.append, observe_gone=lambda key, _uid: gone.append(key))
         side = types.SimpleNamespace(cluster=cluster, stores={PODS: store})
         clusters = types.SimpleNamespace(side=lambda _: side)
-        view = types.SimpleNamespace(clusters=clusters, in_flight=set())
+        usage = types.SimpleNamespace(most_requests=lambda _: math.inf)
+        view = types.SimpleNamespace(clusters=clusters, in_flight=set(), usage=usage, name="up")
         pair = Pair(Key("up", PODS, obj.namespace, obj.name), obj)
         problems = await applier.apply(plan.Plan((plan.Bind("up", obj, node, "a test"),)), pair, view)
         return problems, seen, gone

@@ -90,7 +90,7 @@ async def test_a_cluster_that_hangs_is_noticed_soon_and_requests_to_it_end(engin
     await clients["up"].create(PODS, lab.pod("stuck", "vn2", namespace=home))
     await eventually(lambda: _is(not cluster.health.is_reachable), every=0.02)
     assert time.monotonic() - began < NOTICED
-    await eventually(lambda: _is(not cluster.writes), every=0.02, within=1)
+    await eventually(lambda: _is(not cluster.inflight), every=0.02, within=1)
     frozen.signal(signal.SIGCONT)
     await eventually(see["up"].has(PODS, "stuck", home, is_running), within=60)
     await clients["up"].delete_collection(PODS, namespace=home, grace=0)

@@ -1,7 +1,6 @@
 """The applier without a server: writes that are skipped, and writes that do not wait for others."""
 
 import asyncio
-import contextlib
 import math
 import types
 import typing
@@ -12,7 +11,8 @@ import pytest
 import engine_lab as lab
 import simulation
 from hansa.engine import fanout
-from hansa.engine.applier import VERBS, Applier, Foreign, Refused, RetryLater, Stale, Verb
+from hansa.engine.applier import VERBS, Applier, Foreign, Full, Refused, RetryLater, Stale, Verb
+from hansa.engine.inflight import InflightRequests
 from hansa.kube import errors, resources
 from hansa.model import plan
 from hansa.model.pair import Key, Pair
@@ -41,21 +41,24 @@ class Quick(Silent):
 
 
 def side(name, client):
-    @contextlib.asynccontextmanager
-    async def write():
-        yield
-
-    cluster = types.SimpleNamespace(name=name, client=client, writes=types.SimpleNamespace(write=write))
+    health = types.SimpleNamespace(listen=lambda _: None, trust=lambda: None, suspect=lambda: None, error="")
+    cluster = types.SimpleNamespace(name=name, client=client, inflight=InflightRequests(health))
     return types.SimpleNamespace(cluster=cluster, stores={MAPS: types.SimpleNamespace(observe=lambda _: None)})
 
 
-def scene(act, *, may_write=lambda: True, mode=lab.SMALL, replaced=lambda *_: None, **clients):
+def scene(act, *, may_write=lambda: True, mode=lab.SMALL, replaced=lambda *_: None, most=math.inf, **clients):
     async def main(world):
         sides = {name: side(name, client) for name, client in clients.items()}
         clusters = types.SimpleNamespace(side=sides.__getitem__, upper_id="id", copies_to_delete=lambda *_: ())
-        view = types.SimpleNamespace(clusters=clusters, in_flight=set(), mode=mode)
+        usage, woken = types.SimpleNamespace(most_requests=lambda _: most), []
+        view = types.SimpleNamespace(clusters=clusters, in_flight=set(), mode=mode, usage=usage, name="up", woken=woken)
         applier = Applier(
-            metrics=world.metrics, may_write=may_write, ended=lambda *_: None, replaced=replaced, clock=world.clock
+            metrics=world.metrics,
+            may_write=may_write,
+            ended=lambda *_: None,
+            replaced=replaced,
+            wake=woken.append,
+            clock=world.clock,
         )
         todo = plan.Plan(tuple(plan.Create(name, lab.config_map("settings"), plan.Reason.PLACED) for name in clients))
         pair = Pair(KEY, lab.config_map("settings"), lowers=dict.fromkeys(clients))
@@ -87,6 +90,21 @@ def test_a_process_that_is_no_longer_the_leader_writes_nothing():
         assert quick.written == 1
 
     scene(act, may_write=lambda: next(answers), a=quick, b=quick)
+
+
+def test_a_write_beyond_the_requests_in_flight_of_its_upper_cluster_waits_for_one_that_ends():
+    silent, quick = Silent(), Quick()
+
+    async def act(applier, todo, pair, view):
+        writes = [applier.apply(todo, replace(pair, key=KEY._replace(name=str(number))), view) for number in range(3)]
+        problems = await asyncio.gather(*writes)
+        assert problems == [[], [], [Full("a", "the tenant's limit of requests in flight is reached")]]
+        assert (silent.written, quick.written) == (2, 3), "the third waits for the silent server only"
+        assert view.woken == []
+        await applier.close()
+        assert view.woken == [KEY._replace(name="2")]
+
+    scene(act, most=2, a=silent, b=quick)
 
 
 def test_a_foreign_object_is_reported_and_nothing_is_written():

@@ -29,12 +29,12 @@ class Scene:
     def __init__(self, world):
         self.world, self.server = world, Server()
         self.health = probing.ReachabilityProbe("c", self.server, clock=world.clock)
-        self.inflight, self.changes = inflight.InflightWrites(self.health), []
+        self.inflight, self.changes = inflight.InflightRequests(self.health), []
         self.health.listen(lambda: self.changes.append((world.clock.now(), bool(self.health.error))))
 
     async def write(self, seconds):
         """A write that the server needs so long for."""
-        async with self.inflight.write():
+        async with self.inflight.request():
             await asyncio.sleep(seconds)
 
 
@@ -109,7 +109,7 @@ def test_nothing_is_asked_because_of_quick_writes():
 def test_a_cancelled_or_failed_write_raises_its_own_error_and_is_no_longer_in_flight():
     async def scene(stage):
         with pytest.raises(TimeoutError):
-            async with stage.inflight.write():
+            async with stage.inflight.request():
                 raise TimeoutError
         task = asyncio.create_task(stage.write(600))
         await stage.world.clock.sleep(0.1)

@@ -1,5 +1,6 @@
 """The syncer of an engine: the weights of its lanes, and what it reports."""
 
+import math
 import types
 from dataclasses import replace
 
@@ -8,11 +9,20 @@ import pytest
 import engine_lab as lab
 import simulation
 from hansa.control import controller
+from hansa.engine.inflight import InflightRequests
 from hansa.engine.registry import ClusterRegistry, Route
 from hansa.engine.syncer import RETRY, SEVERAL, QueueGroup, Syncer
 from hansa.kube import errors, resources
 from hansa.model.pair import Key
 from view_world import MAP, MAPS, PODS, World
+
+
+def quiet_server(most=math.inf):
+    health = types.SimpleNamespace(listen=lambda _: None, trust=lambda: None, suspect=lambda: None, error="")
+    made = InflightRequests(health)
+    made.most = most
+    return made
+
 
 UNUSED_LAST = replace(lab.SMALL, rules={**lab.SMALL.rules, MAPS: replace(lab.SMALL.rules[MAPS], unused_last=True)})
 
@@ -67,6 +77,7 @@ def test_content_that_cannot_be_read_is_retried_with_back_off_and_a_missing_righ
         syncer = Syncer(UNUSED_LAST, ClusterRegistry(), clock=world.clock, random=world.random, metrics=world.metrics)
         caches = World(world, UNUSED_LAST)
         caches.upper.cluster.client = types.SimpleNamespace(get=refused)
+        caches.upper.cluster.inflight = quiet_server()
         caches.put(caches.upper, MAPS, lab.config_map("settings").outlined())
         caches.put(caches.upper, PODS, lab.pod("p", "vn", config_map="settings"))
         reported = []

@@ -140,6 +140,17 @@ class UpperView:
         self._retention.update(key, {}, ())
         self.refusals.update(key, {})
 
+    def waiting_for_answers(self) -> Iterator[str]:
+        """Where objects wait because too many requests are in flight, as sentences."""
+        upper = self.clusters.upper.cluster
+        found = {upper.name: (upper.inflight.waiting(), upper.inflight.most)}
+        for name, side in self.clusters.lowers.items():
+            found[name] = side.cluster.inflight.waiting(self.name), self.usage.most_requests(name)
+        for name, (number, most) in found.items():
+            if number:
+                where = "the control plane" if name == upper.name else name
+                yield f"requests: {most:g} of {most:g} to {where} have no answer yet, {number} object(s) wait"
+
     def wake_pending(self, resource: Resource) -> None:
         """Requeue the keys for which the pending limit has room now."""
         for key in self._pending.next(resource, lambda key, cluster: cluster in self.placements.concerned(key)):

@@ -6,6 +6,7 @@ The amounts are sums of the caches. An object that waits is requeued when there 
 import collections
 import contextlib
 import itertools
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -99,6 +100,11 @@ class Usage:
         """The limits and the usage in a lower cluster, for an object that is in use or not; None without limits."""
         most = self._limits(cluster)
         return None if most is None else Room(most, self._used(cluster), is_used)
+
+    def most_requests(self, cluster: str) -> float:
+        """How many requests to a lower cluster may be in flight."""
+        most = self._limits(cluster)
+        return math.inf if most is None else max(1, most.requests)
 
     @contextlib.contextmanager
     def writing(self, actions: tuple[plan.Action, ...], resource: Resource) -> Iterator[None]:
