@@ -7,7 +7,7 @@ T ?= $(ALL)
 TEST := GOGC=400 $(BIN)/pytest
 MINUTES ?= 10
 
-.PHONY: setup demo test unit coverage check format lock bench soak clean
+.PHONY: setup demo test unit coverage check format lock manifests bench soak clean
 
 setup: .venv/ready
 	@tools/system-packages
@@ -48,6 +48,9 @@ lock: .venv/ready  ## pin the newest versions of all dependencies
 	@$(BIN)/pip install --quiet uv
 	@$(BIN)/uv pip compile pyproject.toml --group dev --group bench --universal --generate-hashes --upgrade \
 		--no-header --no-annotate --python-version 3.11 --quiet --output-file requirements/dev.txt
+
+manifests: .venv/ready  ## render deploy/all_in_one.yaml and deploy/manifests from the Helm chart
+	@tools/render-manifests
 
 bench: setup  ## figures, side by side with others
 	@$(BIN)/pytest -s --timeout 0 $(or $(B),tests/bench)

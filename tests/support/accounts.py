@@ -9,14 +9,14 @@ import yaml
 
 from league import Member
 
-DEPLOY = Path(__file__).parents[2] / "deploy"
+RIGHTS = Path(__file__).parents[2] / "deploy" / "helm" / "hansa" / "rights"
 # Checked by the API server on writes of a Role, a RoleBinding or an approval; no request has these verbs.
 PASSING_ON = {"approve", "bind", "escalate"}
 
 
 @dataclass
 class Account:
-    """A service account with exactly the rights of some files below `deploy` in one cluster."""
+    """A service account with exactly the rights of some files of the chart's folder `rights` in one cluster."""
 
     member: Member
     namespace: str
@@ -29,8 +29,8 @@ class Account:
     async def settle(self) -> None:
         """Create the account with its rights, and a kubeconfig with its token only."""
         for file in self.files:
-            await self.member.kubectl("apply", "-f", str(DEPLOY / file))
-            self.granted |= set(rights(yaml.safe_load_all((DEPLOY / file).read_text())))
+            await self.member.kubectl("apply", "-f", str(RIGHTS / f"{file}.yaml"))
+            self.granted |= set(rights(yaml.safe_load_all((RIGHTS / f"{file}.yaml").read_text())))
         token = await self.member.kubectl("-n", self.namespace, "create", "token", self.name)
         self.kubeconfig.write_text(self.member.with_token(token))
         self.since = len(self.member.audit())
@@ -38,7 +38,7 @@ class Account:
     async def leave(self) -> None:
         """Delete the account and its rights."""
         for file in self.files:
-            await self.member.kubectl("delete", "-f", str(DEPLOY / file), "--ignore-not-found")
+            await self.member.kubectl("delete", "-f", str(RIGHTS / f"{file}.yaml"), "--ignore-not-found")
 
     def requests(self) -> list[dict[str, Any]]:
         """Its requests so far, from the audit log."""

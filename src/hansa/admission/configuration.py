@@ -5,13 +5,15 @@ Built from the mutations when the webhook starts, and written to the upper clust
 
 import base64
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import msgspec
+
 from hansa.admission import mutation, serving
 from hansa.admission.mutation import Mutation
-from hansa.kube import errors
+from hansa.kube import errors, resources
 from hansa.kube.client import Client
 from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
@@ -53,6 +55,7 @@ def of(
     failure_policy: str = "Fail",
     name: str = DEFAULT_NAME,
     webhook: str = WEBHOOK,
+    owner: Mapping[str, str] | None = None,
 ) -> Object:
     """One webhook for all mutations, so that the API server makes one call and gets one patch.
 
@@ -69,8 +72,16 @@ def of(
         "reinvocationPolicy": "IfNeeded",  # a webhook that is called later may change the object again
         "timeoutSeconds": TIMEOUT_SECONDS,
     }
-    head = {"apiVersion": RESOURCE.api_version, "kind": RESOURCE.kind, "metadata": {"name": name}}
+    metadata = {"name": name} | ({"ownerReferences": [dict(owner)]} if owner else {})
+    head = {"apiVersion": RESOURCE.api_version, "kind": RESOURCE.kind, "metadata": metadata}
     return Object.of({**head, "webhooks": [entry]})
+
+
+async def owner_reference(client: Client, cluster_role: str) -> dict[str, str]:
+    """A reference to a ClusterRole. The garbage collector deletes the configuration with it."""
+    found = await client.get(resources.CLUSTER_ROLES, cluster_role)
+    head = {"apiVersion": resources.CLUSTER_ROLES.api_version, "kind": resources.CLUSTER_ROLES.kind}
+    return {**head, "name": cluster_role, "uid": found.uid}
 
 
 async def install(client: Client, wanted: Object) -> None:
@@ -82,7 +93,10 @@ async def install(client: Client, wanted: Object) -> None:
         existing = (await client.get(RESOURCE, wanted.name)).get("webhooks") or [{}]
         injected = {name: ca for name, ca in (existing[0].get("clientConfig") or {}).items() if name == "caBundle"}
         client_config = {**injected, **webhook["clientConfig"]}
-        await client.patch(RESOURCE, wanted.name, {"webhooks": [{**webhook, "clientConfig": client_config}]})
+        patch: dict[str, Any] = {"webhooks": [{**webhook, "clientConfig": client_config}]}
+        if owners := wanted.metadata.owner_references:
+            patch["metadata"] = {"ownerReferences": msgspec.to_builtins(owners)}
+        await client.patch(RESOURCE, wanted.name, patch)
 
 
 async def uninstall(client: Client, name: str) -> None:

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 from hansa.admission import configuration, serving
 from hansa.admission.configuration import Address, Service
+from hansa.kube.objects import NamespacedName
 from hansa.model import keys
 from hansa.runtime import errors
 
@@ -15,8 +16,8 @@ from hansa.runtime import errors
 class WebhookSettings:
     """The webhook of one upper cluster.
 
-    Without `certificate` and `key` a self-signed certificate is used; `port` 0 takes any free port. The API server
-    reaches the webhook by `service`, by `url`, or else by host and port.
+    Without `certificate` and `key` the certificate is that of `secret`, which replicas share, or a self-signed one;
+    `port` 0 takes any free port. The API server reaches the webhook by `service`, by `url`, or else by host and port.
     """
 
     kubeconfig: Path | None = None
@@ -24,6 +25,7 @@ class WebhookSettings:
     port: int = 8080
     certificate: Path | None = None
     key: Path | None = None
+    secret: NamespacedName | None = None
     client_ca: Path | None = None
     upper_label_keys: frozenset[str] = frozenset({keys.CLUSTER_ID})
     service: Service | None = None
@@ -31,13 +33,17 @@ class WebhookSettings:
     ca_bundle: bytes = b""
     failure_policy: str = "Fail"
     name: str = configuration.DEFAULT_NAME
+    owner: str = ""  # a ClusterRole, with which the configuration is deleted
     is_installed: bool = True
+    metrics_address: str = ""
 
     def __post_init__(self) -> None:
         if bool(self.certificate) != bool(self.key):
             raise errors.HansaError(
                 "--tlscert and --tlskey must be given together, or neither for a self-signed certificate"
             )
+        if self.certificate and self.secret:
+            raise errors.HansaError("--tlscert and --cert-secret are mutually exclusive: give one of them")
         if self.service and self.url:
             raise errors.HansaError("--service and --url are mutually exclusive: give one of them")
         if self.url and (urlsplit(self.url).scheme != "https" or not urlsplit(self.url).hostname):
@@ -64,6 +70,14 @@ class WebhookSettings:
             return ipaddress.ip_address(self.host).is_unspecified
         except ValueError:
             return False  # a host name
+
+
+def secret(text: str) -> NamespacedName:
+    """Parse NAMESPACE/NAME."""
+    namespace, slash, name = text.partition("/")
+    if not (slash and namespace and name) or "/" in name:
+        raise errors.HansaError(f'"{text}" is not of the form NAMESPACE/NAME')
+    return NamespacedName(namespace, name)
 
 
 def service(text: str) -> Service:

@@ -5,31 +5,28 @@ Used by `hansa webhook`. The mutations are given by the mode.
 
 import contextlib
 import socket
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
-from hansa.admission import configuration, review, serving
+from hansa.admission import review, serving
 from hansa.admission.mutation import Caches, Mutation
 from hansa.control.informer import Informers, Scope
-from hansa.kube.client import Client
-from hansa.kube.objects import Object
 
 LIST_SECONDS = 60.0  # for the first full lists; after that the program reports which one is missing, and why
 
 
 class Webhook:
-    """Serves a list of mutations. `wanted` is the configuration to install, or None."""
+    """Serves a list of mutations. `publish` installs its configuration."""
 
     def __init__(
         self,
-        client: Client,
         informers: Informers,
         *,
         mutations: Sequence[Mutation],
         tls: serving.Tls,
         listening: socket.socket,
-        wanted: Object | None,
+        publish: Callable[[], Awaitable[None]],
     ) -> None:
-        self._client, self._informers, self._wanted = client, informers, wanted
+        self._informers, self._publish = informers, publish
         self._mutations, self._tls, self._socket = mutations, tls, listening
 
     async def serve(self) -> None:
@@ -41,9 +38,8 @@ class Webhook:
 
     async def install(self) -> None:
         """Install the configuration as soon as the caches are synced, so that no request waits for them."""
-        if self._wanted is not None:
-            async with self._caches():
-                await configuration.install(self._client, self._wanted)
+        async with self._caches():
+            await self._publish()
 
     @contextlib.asynccontextmanager
     async def _caches(self) -> AsyncIterator[Caches]:

@@ -5,9 +5,9 @@ import logging
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field, replace
 
-from hansa.admission import configuration, self_signed, serving
+from hansa.admission import configuration
 from hansa.admission.settings import WebhookSettings
-from hansa.admission.webhook import Webhook
+from hansa.app import admission
 from hansa.app.program import UPPER, Program, agent
 from hansa.control.event_recorder import Recorder
 from hansa.control.manager import Component, Lead
@@ -209,25 +209,7 @@ async def _webhook(settings: AgentSettings, program: Program, client: Client) ->
     if wanted is None:
         here = await own_address.towards((await client.credentials.access()).server)
         wanted = WebhookSettings(host=here, port=0, name=admiralty_admission.CONFIGURATION_NAME)
+    wanted = replace(wanted, is_installed=settings.installs and wanted.is_installed)
     mutations = admiralty_admission.mutations(settings.mode)
-    listening = serving.listen(wanted.host, wanted.port)
-    with listening, self_signed.certificate_files(wanted, program.clock.wall()) as (files, ca):
-        made = configuration.of(
-            mutations,
-            wanted.address(listening.getsockname()[1]),
-            ca=ca,
-            failure_policy=wanted.failure_policy,
-            name=wanted.name,
-            webhook=admiralty_admission.WEBHOOK_NAME,
-        )
-        parts = Webhook(
-            client,
-            program.informers(UPPER, client),
-            mutations=mutations,
-            tls=serving.Tls(files),
-            listening=listening,
-            wanted=made if settings.installs and wanted.is_installed else None,
-        )
-        program.manager.serve(Component("webhook", parts.serve))
-        program.manager.serve(Component("configuration", parts.install))
+    async with admission.served(program, client, wanted, mutations, webhook=admiralty_admission.WEBHOOK_NAME):
         yield

@@ -45,6 +45,7 @@ class ManagerSettings:
     workers: int = 10
     deadline: float = 600.0
     is_installed: bool = True
+    has_samples: bool = True
     metrics_address: str = ""
     election_namespace: str = ""
 
@@ -55,7 +56,9 @@ async def run(settings: ManagerSettings) -> None:
     access = await settings.meta.find()
     async with Client(access, user_agent=agent(COMPONENT)) as client:
         if settings.is_installed:
-            await installing.install(client, cluster_versions.samples())
+            await installing.install(client)
+        if settings.has_samples:
+            await installing.add(client, cluster_versions.samples())
         informers = program.informers("meta", client)
         recorder = Recorder(COMPONENT, client, **program.common())
         found = provisioners(settings, client, meta=await _identify(client), clock=program.clock)

@@ -73,6 +73,7 @@ class VnAgentSettings:
     serving: CertificateFiles | None = None
     node: str = ""  # the only node whose pods are served
     address: str = ""  # to listen on; all if it is empty
+    names: tuple[str, ...] = ()  # further ones of the signed certificate
     port: int = 10550
     connections: int = 100  # of one tenant
     bandwidth: float = 0.0  # bytes per second of one tenant
@@ -183,7 +184,7 @@ async def _signed(settings: VnAgentSettings, clients: _Clients, program: Program
     """A certificate of the super cluster's signer for the addresses at which tenants' API servers call."""
     above = await clients.super_cluster()
     here = settings.address or await own_address.towards((await above.credentials.access()).server)
-    names = {here, socket.gethostname(), *([settings.node] if settings.node else [])}
+    names = {here, *settings.names, socket.gethostname(), *([settings.node] if settings.node else [])}
     return SignedCertificate(above, node=settings.node or COMPONENT, names=names, clock=program.clock)
 
 

@@ -7,8 +7,7 @@ from typing import Any
 
 from hansa.admission.settings import WebhookSettings
 from hansa.app import agent, program
-from hansa.cli import component_flags, log_flags
-from hansa.cli.webhook import service_address
+from hansa.cli import component_flags, log_flags, webhook
 from hansa.federation import api
 from hansa.kube.credentials.source import CredentialSource
 from hansa.kube.objects import NamespacedName
@@ -133,13 +132,28 @@ def _add_source_flags(group: Any) -> None:
     )
     group.add_argument(
         "--webhook-service",
-        type=service_address,
+        type=webhook.service_address,
         metavar="NAMESPACE/NAME[:PORT]",
         help="Service by which the API server reaches the webhook (default: none, address and port are used)",
     )
     group.add_argument("--webhook-url", default="", metavar="URL", help="URL by which the API server reaches it")
     group.add_argument("--webhook-cert", type=Path, metavar="FILE", help="serving certificate (default: self-signed)")
     group.add_argument("--webhook-key", type=Path, metavar="FILE", help="private key of --webhook-cert")
+    group.add_argument(
+        "--webhook-ca-bundle", type=Path, metavar="FILE", help="CA by which the API server verifies --webhook-cert"
+    )
+    group.add_argument(
+        "--webhook-cert-secret",
+        type=webhook.secret_name,
+        metavar="NAMESPACE/NAME",
+        help="Secret of a certificate that is issued and renewed by itself, and shared by all replicas (default: none)",
+    )
+    group.add_argument(
+        "--webhook-owner",
+        default="",
+        metavar="CLUSTERROLE",
+        help="ClusterRole with which the webhook's configuration is deleted (default: none)",
+    )
 
 
 async def _run(arguments: argparse.Namespace) -> int:
@@ -200,6 +214,9 @@ def _webhook(arguments: argparse.Namespace) -> WebhookSettings | None:
         port=arguments.webhook_port,
         certificate=arguments.webhook_cert,
         key=arguments.webhook_key,
+        secret=arguments.webhook_cert_secret,
+        ca_bundle=webhook.ca_bundle(arguments.webhook_ca_bundle, "--webhook-ca-bundle"),
+        owner=arguments.webhook_owner,
         service=arguments.webhook_service,
         url=arguments.webhook_url,
         name=admiralty_admission.CONFIGURATION_NAME,

@@ -50,6 +50,13 @@ def add_to(commands: Any) -> None:
         metavar="FILE",
         help="write a configuration of kube-scheduler that uses the extender, and exit",
     )
+    parser.add_argument(
+        "--scheduler-name",
+        default=multi_scheduler_settings.SCHEDULER,
+        metavar="NAME",
+        help="in that configuration: name of the scheduler that pods select, and of its Lease if it is not the default"
+        " (default %(default)s)",
+    )
     go_values.add_boolean(
         parser,
         "--ignorable",
@@ -92,7 +99,7 @@ async def _run(arguments: argparse.Namespace) -> int:
     if arguments.write_scheduler_config is None:
         await multi_scheduler.run(settings)
     else:
-        _write(arguments.write_scheduler_config, settings, is_ignorable=arguments.ignorable)
+        _write(arguments.write_scheduler_config, settings, arguments)
     return 0
 
 
@@ -115,9 +122,12 @@ def read(arguments: argparse.Namespace) -> MultiSchedulerSettings:
     )
 
 
-def _write(path: Path, settings: MultiSchedulerSettings, *, is_ignorable: bool) -> None:
+def _write(path: Path, settings: MultiSchedulerSettings, arguments: argparse.Namespace) -> None:
+    made = multi_scheduler_settings.scheduler_configuration(
+        settings, is_ignorable=arguments.ignorable, name=arguments.scheduler_name
+    )
     try:
-        path.write_text(multi_scheduler_settings.scheduler_configuration(settings, is_ignorable=is_ignorable))
+        path.write_text(made)
     except OSError as error:
         raise HansaError(f"cannot write --write-scheduler-config {path}: {error.strerror}") from None
     print(f"wrote {path}: start kube-scheduler with --config {path}")

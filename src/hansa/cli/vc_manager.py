@@ -62,7 +62,15 @@ def add_to(commands: Any) -> None:
         help="how new control planes run: as processes of this machine, as StatefulSets of the meta cluster, or as"
         " existing clusters only; native is statefulset (default %(default)s)",
     )
-    go_values.add_negatable(parser, "--install", help="install CustomResourceDefinitions and sample ClusterVersions")
+    go_values.add_negatable(parser, "--install", help="install CustomResourceDefinitions")
+    parser.add_argument(
+        "--sample-cluster-versions",
+        nargs="?",
+        type=go_values.boolean,
+        const=True,
+        metavar="true|false",
+        help="create sample ClusterVersions that are missing; with --install=false only if given (default true)",
+    )
     parser.add_argument(
         "--num-reconciles",
         type=_positive,
@@ -172,6 +180,9 @@ def read(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Manag
         workers=arguments.num_reconciles,
         deadline=arguments.provisioner_timeout,
         is_installed=arguments.install,
+        has_samples=arguments.install
+        if arguments.sample_cluster_versions is None
+        else arguments.sample_cluster_versions,
         metrics_address=arguments.metrics_addr,
         election_namespace=component_flags.election_namespace(arguments),
     )

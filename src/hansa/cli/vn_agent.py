@@ -80,6 +80,14 @@ def _add_serving(group: Any) -> None:
         " reaches the super cluster)",
     )
     group.add_argument(
+        "--certificate-names",
+        type=_names,
+        default=(),
+        metavar="LIST",
+        help="comma-separated addresses and names by which tenants' API servers reach it, for the signed certificate,"
+        " in addition to its own (default none)",
+    )
+    group.add_argument(
         "--port", type=component_flags.port, default=10550, metavar="PORT", help="port (default %(default)s)"
     )
     group.add_argument(
@@ -145,6 +153,7 @@ def read(arguments: argparse.Namespace) -> VnAgentSettings:
         serving=_serving(arguments),
         node=arguments.node_name,
         address=arguments.address,
+        names=arguments.certificate_names,
         port=arguments.port,
         connections=arguments.tenant_connections,
         bandwidth=arguments.tenant_bandwidth,
@@ -189,6 +198,10 @@ def _address(text: str) -> str:
         return str(ipaddress.ip_address(text)) if text else ""
     except ValueError:
         raise argparse.ArgumentTypeError(f'"{text}" is not an IP address') from None
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def _positive(text: str) -> int:

@@ -7,6 +7,7 @@ from typing import Any
 from hansa.admission import configuration, settings
 from hansa.app import program, webhook
 from hansa.cli import component_flags, go_values, log_flags, unused_flags, upstream_flags
+from hansa.kube.objects import NamespacedName
 from hansa.runtime.errors import HansaError
 
 EXAMPLES = """\
@@ -45,6 +46,12 @@ def add_to(commands: Any) -> None:
         "--tlskey", type=Path, metavar="FILE", help="private key of --tlscert (default: made with the certificate)"
     )
     parser.add_argument(
+        "--cert-secret",
+        type=secret_name,
+        metavar="NAMESPACE/NAME",
+        help="Secret of a certificate that is issued and renewed by itself, and shared by all replicas (default: none)",
+    )
+    parser.add_argument(
         "--CA",
         dest="client_ca",
         type=Path,
@@ -61,6 +68,7 @@ def add_to(commands: Any) -> None:
     _add_configuration(parser.add_argument_group("MutatingWebhookConfiguration"))
     unused_flags.add_to(parser, "tensile-kube's webhook", upstream_flags.WEBHOOK)
     component_flags.add_version(parser)
+    component_flags.add_metrics(parser)
     log_flags.add_to(parser)
     parser.set_defaults(run=_run, loop_factory=program.new_loop)
 
@@ -87,6 +95,12 @@ def _add_configuration(group: Any) -> None:
         help="CA by which the API server verifies --tlscert (default: the caBundle that the configuration has)",
     )
     group.add_argument(
+        "--owner",
+        default="",
+        metavar="CLUSTERROLE",
+        help="ClusterRole with which the configuration is deleted (default: none)",
+    )
+    group.add_argument(
         "--failure-policy",
         choices=("Fail", "Ignore"),
         default="Fail",
@@ -104,6 +118,14 @@ def service_address(text: str) -> configuration.Service:
     return service
 
 
+def secret_name(text: str) -> NamespacedName:
+    """Parse the value of a flag that names a Secret."""
+    try:
+        return settings.secret(text)
+    except HansaError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
 async def _run(arguments: argparse.Namespace) -> int:
     log_flags.apply(arguments)
     await webhook.run(read(arguments))
@@ -118,19 +140,23 @@ def read(arguments: argparse.Namespace) -> settings.WebhookSettings:
         port=arguments.port,
         certificate=arguments.tlscert,
         key=arguments.tlskey,
+        secret=arguments.cert_secret,
         client_ca=arguments.client_ca,
         upper_label_keys=frozenset(key for key in arguments.ignore_selector_keys.split(",") if key),
         service=arguments.service,
         url=arguments.url,
-        ca_bundle=_content(arguments.ca_bundle) if arguments.ca_bundle else b"",
+        ca_bundle=ca_bundle(arguments.ca_bundle, "--ca-bundle"),
         failure_policy=arguments.failure_policy,
         name=arguments.name,
+        owner=arguments.owner,
         is_installed=arguments.install,
+        metrics_address=arguments.metrics_addr,
     )
 
 
-def _content(path: Path) -> bytes:
+def ca_bundle(path: Path | None, flag: str) -> bytes:
+    """The content of a CA bundle that a flag names; empty without one."""
     try:
-        return path.read_bytes()
+        return path.read_bytes() if path else b""
     except OSError as error:
-        raise HansaError(f"cannot read --ca-bundle {path}: {error.strerror}") from None
+        raise HansaError(f"cannot read {flag} {path}: {error.strerror}") from None

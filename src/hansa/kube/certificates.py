@@ -84,6 +84,16 @@ def validity(certificate: bytes) -> tuple[datetime, datetime]:
     return read.not_valid_before_utc, read.not_valid_after_utc
 
 
+def names(certificate: bytes) -> set[str]:
+    """The names and addresses of a server's certificate. Raises ValueError if it is not one."""
+    read = x509.load_pem_x509_certificate(certificate)
+    try:
+        found = read.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return set()
+    return {*found.get_values_for_type(x509.DNSName), *map(str, found.get_values_for_type(x509.IPAddress))}
+
+
 def fingerprint(certificate: bytes) -> str:
     """The SHA-256 of a certificate, in hexadecimal digits."""
     return x509.load_pem_x509_certificate(certificate).fingerprint(hashes.SHA256()).hex()

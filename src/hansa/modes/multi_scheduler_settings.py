@@ -15,6 +15,7 @@ from hansa.model.translation.tensile.pod import constraints
 from hansa.scheduling import pod_request
 from hansa.scheduling.pod_request import PodRequest
 
+SCHEDULER = "default-scheduler"
 PORT = 10262  # of the extender
 CALL_SECONDS = 10  # kube-scheduler's deadline for a call of the extender; a binding may take as long as a request
 
@@ -47,7 +48,7 @@ def request_of(pod: Object, node: Object) -> PodRequest:
     return pod_request.of_pod(pod.with_fields(spec=constraints.restore_constraints(pod.spec, pod, link)))
 
 
-def scheduler_configuration(settings: MultiSchedulerSettings, *, is_ignorable: bool) -> str:
+def scheduler_configuration(settings: MultiSchedulerSettings, *, is_ignorable: bool, name: str = SCHEDULER) -> str:
     """The configuration of a stock kube-scheduler that calls the extender, as YAML."""
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     extender = {
@@ -67,8 +68,9 @@ def scheduler_configuration(settings: MultiSchedulerSettings, *, is_ignorable: b
     if settings.upper.kubeconfig is not None:
         configuration["clientConnection"] = {"kubeconfig": str(settings.upper.kubeconfig)}
     if settings.election_namespace:
-        configuration["leaderElection"] = {"leaderElect": True, "resourceNamespace": settings.election_namespace}
-    profiles = [{"schedulerName": "default-scheduler"}, {"schedulerName": "volumes-below", "plugins": _VOLUMES_BELOW}]
+        election = {"leaderElect": True, "resourceNamespace": settings.election_namespace}
+        configuration["leaderElection"] = election | ({"resourceName": name} if name != SCHEDULER else {})
+    profiles = [{"schedulerName": name}, {"schedulerName": "volumes-below", "plugins": _VOLUMES_BELOW}]
     return yaml.safe_dump(configuration | {"profiles": profiles, "extenders": [extender]}, sort_keys=False)
 
 

@@ -23,6 +23,11 @@ def definitions() -> list[Object]:
 async def install(client: Client, versions: Iterable[Object] = ()) -> None:
     """Apply the definitions, wait until they are served, and create the ClusterVersions that are missing."""
     await crds.install(client, definitions(), field_manager=MANAGER)
+    await add(client, versions)
+
+
+async def add(client: Client, versions: Iterable[Object]) -> None:
+    """Create the ClusterVersions that are missing."""
     for version in versions:
         await _ensure(client, version)
 

@@ -1,4 +1,4 @@
-"""The manifest in deploy/federation grants what an agent needs as a source and as a target."""
+"""The chart grants what an agent needs as a source and as a target."""
 
 import pytest
 
@@ -15,7 +15,7 @@ NAMESPACE = "admiralty"
 async def account(federation, tmp_path):
     """The service account of the agent of east, whose own agent rests meanwhile."""
     await federation.kill("east")
-    one = Account(federation.members["east"], NAMESPACE, "hansa-agent", ("federation/agent.yaml",), tmp_path / "config")
+    one = Account(federation.members["east"], NAMESPACE, "hansa-agent", ("agent",), tmp_path / "config")
     await one.settle()
     yield one
     await one.leave()

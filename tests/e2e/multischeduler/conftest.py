@@ -99,7 +99,7 @@ async def shared_scheduler(shared_league, fleet):
 
 async def account(one, side, folder):
     """The service account of the extender in a cluster."""
-    file = f"tensile/multi-scheduler-{side}.yaml"
+    file = f"multi-scheduler-{side}"
     made = Account(one, "hansa-system", "hansa-multi-scheduler", (file,), folder / f"{one.name}.kubeconfig")
     await made.settle()
     return made

@@ -27,7 +27,7 @@ profiles:
 @pytest.fixture
 async def account(league, tmp_path):
     """The service account of the descheduler, with the rights of its manifest."""
-    file = "tensile/descheduler-upper.yaml"
+    file = "descheduler"
     made = Account(league.upper, "hansa-system", "hansa-descheduler", (file,), tmp_path / "account.kubeconfig")
     await made.settle()
     yield made

@@ -1,4 +1,4 @@
-"""The manifests in deploy/tensile grant what the programs need, and nothing that they don't."""
+"""The chart grants what the programs need, and nothing that they don't."""
 
 import json
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ from hansa.admission import configuration
 from league import condition, container, fresh_name, pod
 
 NAMESPACE = "hansa-system"
-UPPER = ("tensile/virtual-node-upper.yaml",)
-LOWER = ("tensile/virtual-node-lower.yaml", "tensile/virtual-node-lower-rbac.yaml")
+UPPER = ("virtual-node-upper",)
+LOWER = ("virtual-node-lower", "virtual-node-lower-rbac")
 
 
 @pytest.fixture
@@ -248,9 +248,7 @@ def volume(name):
 
 
 async def test_a_webhook_needs_exactly_the_rights_of_its_manifest(league, upper_namespace, tmp_path):
-    account = Account(
-        league.upper, NAMESPACE, "hansa-webhook", ("tensile/webhook-upper.yaml",), tmp_path / "kubeconfig"
-    )
+    account = Account(league.upper, NAMESPACE, "hansa-webhook", ("webhook",), tmp_path / "kubeconfig")
     await account.settle()
     flags = ["webhook", "--kubeconfig", str(account.kubeconfig), "--address", "127.0.0.1", "--port", "0"]
     made = pod("p", nodeSelector={"clusterID": "hamburg", "disk": "ssd"})

@@ -1,4 +1,4 @@
-"""The manifests in deploy/virtualcluster grant what the programs need, and nothing that they don't."""
+"""The chart grants what the programs need, and nothing that they don't."""
 
 import contextlib
 import datetime
@@ -30,8 +30,7 @@ pytestmark = pytest.mark.timeout(600)
 
 
 def account(member, name, folder, *files):
-    names = tuple(f"virtualcluster/{file}.yaml" for file in files)
-    return Account(member, NAMESPACE, name, names, folder / f"{name}.kubeconfig")
+    return Account(member, NAMESPACE, name, files, folder / f"{name}.kubeconfig")
 
 
 @contextlib.asynccontextmanager
@@ -44,9 +43,12 @@ async def settled(*accounts):
 
 
 async def test_manager_and_syncer_need_exactly_the_rights_of_their_manifests(harbour, guest, tmp_path):
-    manager = account(harbour, "vc-manager", tmp_path, "manager")
-    syncer = account(harbour, "vc-syncer", tmp_path, "syncer-rights", "super-rights", "syncer")
-    managing = ("vc-manager", "--kubeconfig", str(manager.kubeconfig), "--provisioner", "statefulset", *ELECTED)
+    manager = account(harbour, "vc-manager", tmp_path, "vc-manager")
+    syncer = account(harbour, "vc-syncer", tmp_path, "vc-syncer", "super-rights", "vc-syncer-super")
+    installs = ("--install=false", "--sample-cluster-versions")
+    where = ("--kubeconfig", str(manager.kubeconfig))
+    managing = ("vc-manager", *where, "--provisioner", "statefulset", *installs, *ELECTED)
+    await installing.install(harbour.client)
     syncing = ("vc-syncer", "--super-master-kubeconfig", str(syncer.kubeconfig), *ELECTED)
     more = ("--node-retention", "1", "--endpoint-addresses", "192.0.2.0/24", "--ingress-hosts", "*")
     async with settled(manager, syncer):
@@ -65,8 +67,8 @@ async def test_manager_and_syncer_need_exactly_the_rights_of_their_manifests(har
 
 
 async def test_scheduler_and_syncer_of_a_pool_need_exactly_the_rights_of_their_manifests(harbour, guest, tmp_path):
-    scheduler = account(harbour, "vc-scheduler", tmp_path, "scheduler")
-    syncer = account(harbour, "vc-syncer", tmp_path, "syncer-rights", "pool-syncer")
+    scheduler = account(harbour, "vc-scheduler", tmp_path, "vc-scheduler")
+    syncer = account(harbour, "vc-syncer", tmp_path, "vc-syncer", "vc-syncer-pool")
     scheduling = ("vc-scheduler", "--kubeconfig", str(scheduler.kubeconfig), "--lost-after", "2", *ELECTED)
     syncing = ("vc-syncer", "--meta-cluster-kubeconfig", str(syncer.kubeconfig), "--pool", "--no-install", *ELECTED)
     async with settled(scheduler, syncer):
@@ -298,7 +300,10 @@ class Everything:
 
 async def test_vn_agent_needs_exactly_the_rights_of_its_manifest(harbour, tmp_path):
     """The node is one of kwok, which has no kubelet: that the API server asks it is all that is needed here."""
-    agent, port = account(harbour, "vn-agent", tmp_path, "vn-agent"), ports.choose(1, taken=(), seed=str(tmp_path))[0]
+    agent, port = (
+        account(harbour, "vn-agent", tmp_path, "vn-agent", "vn-agent-pods"),
+        ports.choose(1, taken=(), seed=str(tmp_path))[0],
+    )
     await installing.install(harbour.client)
     name = fresh_name("agent")
     made = await harbour.make(VIRTUAL_CLUSTERS, name, "default", spec={"clusterVersionName": "none"})

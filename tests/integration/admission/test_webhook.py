@@ -1,9 +1,11 @@
 """A real API server calls the real `hansa webhook`; kubectl shows the mutated pods."""
 
+import asyncio
 import base64
 import datetime
 import json
 import secrets
+import ssl
 
 import pytest
 
@@ -12,6 +14,7 @@ from eventually import eventually
 from hansa.admission import configuration
 from hansa.kube import certificates
 from hansa.kube.certificates import Subject
+from hansa.programs import ports
 from programs import Kubectl, Refused
 
 # The annotation in the documentation of tensile-kube.
@@ -169,3 +172,34 @@ async def test_a_given_certificate_serves_and_may_be_renewed_while_it_runs(clust
             await eventually(trusted)
         finally:
             await kube("delete", configuration.RESOURCE.plural, name)
+
+
+async def test_replicas_share_a_certificate_and_leave_with_their_owner(cluster, kube, namespace, tmp_path):
+    name, (first, second) = f"test-{secrets.token_hex(4)}", ports.choose(2, taken=(), seed=str(tmp_path))
+    await kube("create", "clusterrole", name, "--verb=get", "--resource=pods")
+    where = ("--kubeconfig", str(cluster.kubeconfig), "--address", "127.0.0.1", "--name", name, "--owner", name)
+    shared = (*where, "--cert-secret", f"{namespace}/certificate")
+    async with (
+        programs.hansa("webhook", *shared, "--port", str(first), log=tmp_path / "first.log"),
+        programs.hansa("webhook", *shared, "--port", str(second), log=tmp_path / "second.log"),
+    ):
+        await _installed(kube, name)
+
+        async def serve_the_same():
+            served = {
+                await asyncio.to_thread(ssl.get_server_certificate, ("127.0.0.1", one)) for one in (first, second)
+            }
+            stored = (await kube.get("-n", namespace, "secret", "certificate"))["data"]
+            assert served == {base64.b64decode(stored["tls.crt"]).decode()}
+            [found] = (await kube.get(configuration.RESOURCE.plural, name))["webhooks"]
+            assert found["clientConfig"]["caBundle"] == stored["ca.crt"]
+            return True
+
+        await eventually(serve_the_same, within=60)
+        await created(kube, namespace, pod("p", nodeSelector={"disk": "ssd"}))
+    await kube("delete", "clusterrole", name)
+
+    async def is_gone():
+        return await kube("get", configuration.RESOURCE.plural, name, "--ignore-not-found") == ""
+
+    await eventually(is_gone, within=60)

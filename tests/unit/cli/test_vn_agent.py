@@ -1,17 +1,15 @@
-"""The flags of `hansa vn-agent`, and of its manifest."""
+"""The flags of `hansa vn-agent`."""
 
 import argparse
 from pathlib import Path
 
 import pytest
-import yaml
 
 from hansa.cli import unused_flags, vn_agent
 from hansa.kube.credentials.source import CredentialSource
 from hansa.kubelet.certificates import CertificateFiles
 from hansa.runtime.errors import HansaError
 
-MANIFEST = Path(__file__).parents[3] / "deploy" / "virtualcluster" / "vn-agent.yaml"
 KUBELET = ("--kubelet-client-certificate", "--kubelet-client-key", "--kubelet-certificate-authority")
 
 
@@ -72,16 +70,3 @@ def test_nonsense_is_refused(words, capsys):
     with pytest.raises(SystemExit):
         read(*words)
     assert words[0] in capsys.readouterr().err
-
-
-def test_the_manifest_has_one_for_all_nodes_where_no_tenants_pods_are():
-    objects = list(yaml.safe_load_all(MANIFEST.read_text()))
-    [deployment] = [one for one in objects if one["kind"] == "Deployment"]
-    assert "DaemonSet" not in {one["kind"] for one in objects}  # its token can run commands in all pods
-    pod = deployment["spec"]["template"]["spec"]
-    assert pod["nodeSelector"] == {"node-role.kubernetes.io/control-plane": ""}
-    [container] = pod["containers"]
-    flags = [one.replace("$(HOST_IP)", "10.0.0.11") for one in container["args"][1:]]
-    found = read(*flags)
-    assert (container["args"][0], found.node, found.address, found.port) == ("vn-agent", "", "10.0.0.11", 10550)
-    assert pod["serviceAccountName"] in {one["metadata"]["name"] for one in objects if one["kind"] == "ServiceAccount"}
