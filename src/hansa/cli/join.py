@@ -3,8 +3,10 @@
 import argparse
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import hansa
 from hansa.app.program import agent
@@ -12,9 +14,11 @@ from hansa.cli import log_flags
 from hansa.kube import errors
 from hansa.kube.client import Client
 from hansa.kube.credentials import Credentials
+from hansa.kube.credentials.login import Login
 from hansa.kube.credentials.source import CredentialSource
 from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
+from hansa.runtime.errors import HansaError
 from hansa.scheduling.pooling import pool_members
 from hansa.tenancy.pool import cluster_id, join_manifests
 from hansa.tenancy.pool.join_manifests import Joined
@@ -49,6 +53,9 @@ def add_to(commands: Any) -> None:
         type=Path,
         metavar="FILE",
         help="kubeconfig of the super cluster, with an administrator's rights (default: as kubectl)",
+    )
+    parser.add_argument(
+        "--server", metavar="URL", help="URL by which the meta cluster reaches its API server (default: as here)"
     )
     parser.add_argument("--id", metavar="ID", help="id of the super cluster in placements (default SUPER)")
     parser.add_argument(
@@ -95,7 +102,7 @@ async def _run(arguments: argparse.Namespace) -> int:
     credentials = await super_credentials(arguments.super, arguments.kubeconfig)
     async with client(credentials) as below:
         access = await credentials.access()
-        joining = Joining(id_, below, access.login)
+        joining = Joining(id_, below, _reached_by(arguments.server, access.login))
         if arguments.apply:
             await _apply(joining, arguments)
         else:
@@ -103,6 +110,15 @@ async def _run(arguments: argparse.Namespace) -> int:
             files = joined.files(has_syncer=not arguments.without_syncer, has_agent=arguments.agent)
             _write(joined, files, arguments.output or Path(f"cluster_{id_}"))
     return 0
+
+
+def _reached_by(url: str | None, login: Login) -> Login:
+    """The login with the URL by which the meta cluster reaches the server."""
+    if url is None:
+        return login
+    if urlsplit(url).scheme != "https" or not urlsplit(url).hostname:
+        raise HansaError(f'--server "{url}" is not an https URL, such as https://192.0.2.1:6443')
+    return replace(login, server=url)
 
 
 async def _apply(joining: Joining, arguments: argparse.Namespace) -> None:

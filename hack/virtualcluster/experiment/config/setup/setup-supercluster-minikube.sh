@@ -1,0 +1,1 @@
+../../../../setup-supercluster-minikube.sh
