@@ -251,6 +251,17 @@ def test_only_conditions_of_readiness_gates_are_synced_down() -> None:
     assert RULE.status_down(a_pod(GATED).with_fields(status={"conditions": [READY, OPEN]})) == {"conditions": [OPEN]}
 
 
+@pytest.mark.parametrize("kind", ["Ready", "ContainersReady", "Initialized", "PodScheduled", "DisruptionTarget"])
+def test_a_condition_of_kubelets_and_schedulers_is_theirs_although_a_gate_names_it(kind: str) -> None:
+    mine, theirs = ({"type": kind, "status": status} for status in ("False", "True"))
+    gated = a_pod({"readinessGates": [{"conditionType": kind}]}).with_fields(status={"conditions": [mine]})
+    assert RULE.status_down(gated) is None
+    lower = desired(gated).with_metadata(uid="lower", resource_version="7").with_fields(status={"conditions": [theirs]})
+    assert follow(lower, gated) == []
+    [part] = upper_patches(gated, lower)
+    assert part.patch["status"] == {"conditions": [theirs]}
+
+
 def test_a_pod_is_bound_to_the_node_that_its_lower_one_is_on() -> None:
     assert RULE.bound_node(a_pod({"nodeName": "n1"})) == "n1"
     assert RULE.bound_node(a_pod()) == ""

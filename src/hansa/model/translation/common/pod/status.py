@@ -25,6 +25,8 @@ _KUBELET: Final = frozenset(
         *("PodResizePending", "PodResizeInProgress"),
     }
 )
+# Conditions that kubelets, the scheduler and controllers set on any pod, whatever gates it has.
+_RESERVED: Final = _KUBELET | {"PodScheduled", "DisruptionTarget"}
 _FINISHED: Final = frozenset({"Succeeded", "Failed"})
 
 
@@ -99,7 +101,8 @@ class _Gates(msgspec.Struct, gc=False, rename="camel"):
 
 
 def gates(pod: Object) -> list[str]:
-    """The condition types of a pod's readiness gates."""
+    """The condition types of a pod's readiness gates, but for those that are never set from outside."""
     if b'"readinessGates"' not in pod.raw("spec"):
         return []
-    return [gate.condition_type for gate in pod.decode("spec", _Gates).readiness_gates or ()]
+    found = (gate.condition_type for gate in pod.decode("spec", _Gates).readiness_gates or ())
+    return [one for one in found if one not in _RESERVED]
