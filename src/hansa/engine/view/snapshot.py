@@ -244,7 +244,8 @@ class Snapshots:
         rule = self.clusters.mode.rules.get(key.resource)
         upper = None if rule is None else self.placements.source(key)
         if rule is None or upper is None:
-            return True  # not synced
+            # Not synced. Without its Namespace, the lower name could be that of a namespace of others.
+            return key.resource != resources.NAMESPACES
         if isinstance(upper, Unknown):
             return False
         intents = self.placements.of(key, upper)
@@ -254,7 +255,8 @@ class Snapshots:
         if lower is None or lower.is_deleting:
             return False
         origin = stamp.of(lower)
-        return rule.lifecycle.may_share(lower.name) or (origin is not None and origin.uid == upper.uid)
+        is_ours = origin is not None and (origin.upper, origin.uid) == (self.clusters.upper_id, upper.uid)
+        return is_ours or rule.lifecycle.may_share(lower.name)
 
     def _missing(self, key: Key) -> Key | None:
         """The first object that this one refers to, that must exist in the upper cluster, and does not."""

@@ -8,12 +8,13 @@ import pytest
 import engine_lab as lab
 from hansa.engine.view.topics import NamespaceScope, ObjectRef
 from hansa.kube import watching
-from hansa.kube.objects import NamespacedName
-from hansa.model import plan
+from hansa.kube.objects import NamespacedName, Object
+from hansa.model import placement, plan, stamp
 from hansa.model.lookups import Reads
-from hansa.model.mode import InvalidMode
+from hansa.model.mode import InvalidMode, Rule
+from hansa.model.pair import Key
 from hansa.model.references import Missing, Reference
-from view_world import MAP, MAP_PLACE, MAPS, POD, PODS
+from view_world import MAP, MAP_PLACE, MAPS, NAMESPACES, POD, PODS
 
 
 def test_a_pod_waits_for_what_it_refers_to_and_is_woken_by_it(play):
@@ -111,6 +112,32 @@ def test_an_empty_placeholder_keeps_the_name_of_an_optional_reference_while_it_i
         assert (type(action), action.obj) == (plan.Delete, empty)
 
     play(scene, mode=reading(Missing.PLACEHOLDER))
+
+
+WITH_NAMESPACES = dataclasses.replace(
+    lab.SMALL,
+    creates_namespaces=False,
+    rules={**lab.SMALL.rules, NAMESPACES: Rule(NAMESPACES, placement=placement.everywhere)},
+)
+
+
+def test_a_pod_waits_for_the_namespace_of_its_own_upper_cluster(play):
+    """An upper cluster may lie: have no Namespace for its pods, or one with the uid of another upper cluster's."""
+    waits = [plan.Wait("waiting for Namespace default in low")]
+
+    def scene(world):
+        world.put(world.upper, PODS, lab.pod("p", "vn"))
+        key, named = Key("up", NAMESPACES, "", "default"), Object.of({"metadata": {"name": "default"}})
+        theirs = stamp.put(named, stamp.Origin("another", "default-uid", "", "default"))
+        world.put(world.lower, NAMESPACES, theirs)
+        assert [*world.decide(POD)[1]] == waits
+        world.put(world.upper, NAMESPACES, named)
+        assert [*world.decide(POD)[1]] == waits
+        assert isinstance(world.decide(key)[1][0], plan.Conflict)
+        world.put(world.lower, NAMESPACES, stamp.put(named, stamp.Origin("id", "default-uid", "", "default")))
+        assert isinstance(world.decide(POD)[1][0], plan.Create)
+
+    play(scene, mode=WITH_NAMESPACES)
 
 
 def test_a_computed_object_waits_for_its_sources_and_is_reconciled_when_they_change(play):
