@@ -6,11 +6,13 @@ import itertools
 
 import pytest
 
+import mutating_hook
 from eventually import eventually
+from hansa.engine import contested
 from hansa.kube import errors, resources
 from hansa.kube.resource import Resource
 from hansa.tenancy import api
-from tenant_league import pod
+from tenant_league import WITHIN, pod
 
 pytestmark = pytest.mark.timeout(300)
 WEBHOOKS = Resource(
@@ -116,6 +118,38 @@ async def test_requests_that_hang_are_limited_and_the_condition_says_that_others
 def are_requests_full(vc):
     messages = [one["message"] for one in vc["status"]["conditions"] if one["type"] == "WithinLimits"]
     return any(f"requests: {REQUESTS} of {REQUESTS} to the control plane have no answer yet" in one for one in messages)
+
+
+async def test_objects_that_a_webhook_changes_back_are_written_a_few_times_and_then_wait(mallory, below, namespace):
+    def change(obj, number):
+        return [{"op": "add", "path": "/status/message", "value": f"turn {number}"}] if obj.get("status") else []
+
+    hook = mutating_hook.mutating(mallory, namespace, "pods/status", namespace=namespace, patch=change)
+    async with hook as calls:
+        numbers = itertools.count()
+
+        async def mutated():
+            await mallory.make(resources.PODS, f"before{next(numbers)}", namespace, **pod())
+            return calls[0]
+
+        await eventually(mutated, every=0.5)  # the API server needs a moment to learn of the webhook
+        await mallory.make(resources.PODS, "web", namespace, **pod())
+        event = await mallory.event("Contested", "web", namespace)
+        assert f"written {contested.MOST} times" in event["message"]
+        async with mallory.watched(resources.PODS, namespace) as versions:
+            began = asyncio.get_running_loop().time()
+            await asyncio.wait_for(written(versions, 2 * contested.MOST), WITHIN)
+            assert asyncio.get_running_loop().time() - began > contested.PERIOD / 2
+    await mallory.there(resources.PODS, "web", namespace, when=lambda found: "message" not in found["status"])
+
+
+async def written(versions, number):
+    """Wait for so many versions of the pod `web`."""
+
+    async def look():
+        return len([one for one in versions if one.name == "web"]) > number
+
+    await eventually(look, within=WITHIN)
 
 
 async def test_names_that_are_as_long_as_they_may_be_and_deep_annotations_are_synced(mallory, alice, below, namespace):

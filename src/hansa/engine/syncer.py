@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from hansa.control import audit, controller, queue
 from hansa.control.content_budget import ContentBudget
-from hansa.engine import applier, shared_lowers, upper_views, wakeups
+from hansa.engine import applier, contested, shared_lowers, upper_views, wakeups
 from hansa.engine.registry import Routes
 from hansa.engine.view.clusters import LinkedClusters
 from hansa.engine.view.topics import NamespaceQuota
@@ -102,6 +102,7 @@ class Syncer:
             wake=self._queue.add,
             clock=clock,
         )
+        self._contested = contested.Contested(clock)
         self._controller = controller.Controller(
             mode.name, self._reconcile, queue=self._queue, metrics=metrics, workers=workers
         )
@@ -167,7 +168,7 @@ class Syncer:
             return controller.After(RETRY)  # it is gone or has changed, and the cache does not have that yet
         with view.decided(snapshot, todo):
             self._report(view, snapshot.pair, todo)
-            problems = await self._applied(todo, snapshot.pair, view)
+            problems = await self._applied(self._uncontested(key, todo), snapshot.pair, view)
         self._record_refusals(view, key, todo, problems)
         if problems:
             view.wake_pending(key.resource)  # the place that was reserved for this object is free again
@@ -175,6 +176,22 @@ class Syncer:
             return self._outcome(key, problems)
         self._notify_quota(todo)
         return controller.Done()
+
+    def _uncontested(self, key: Key, todo: plan.Plan) -> plan.Plan:
+        """The plan without changes of an object that was written too often; the key is requeued for these."""
+        clusters = {one.cluster for one in todo.actions if isinstance(one, plan.Create | plan.Patch)}
+        if not clusters:
+            return todo
+        if any(self._mode.rules[key.resource].computed_from(key)):
+            clusters &= {key.cluster}  # copies change as often as what they are computed from
+        delays = {one: delay for one in sorted(clusters) if (delay := self._contested.delay(key, one))}
+        if not delays:
+            return todo
+        for cluster, delay in delays.items():
+            self._queue.add_after(key, delay)
+            self._views.warn(key, "Contested", contested.message(key, cluster, delay))
+        changes = plan.Create | plan.Patch
+        return plan.Plan(tuple(a for a in todo.actions if not isinstance(a, changes) or a.cluster not in delays))
 
     def _must_wait(self, view: UpperView, key: Key) -> bool:
         """Whether too many requests to the upper cluster are in flight: the key is requeued when one has ended."""

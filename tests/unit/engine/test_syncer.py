@@ -9,10 +9,12 @@ import pytest
 import engine_lab as lab
 import simulation
 from hansa.control import controller
+from hansa.engine import contested
 from hansa.engine.inflight import InflightRequests
 from hansa.engine.registry import ClusterRegistry, Route
 from hansa.engine.syncer import RETRY, SEVERAL, QueueGroup, Syncer
 from hansa.kube import errors, resources
+from hansa.model import plan
 from hansa.model.pair import Key
 from view_world import MAP, MAPS, PODS, World
 
@@ -90,3 +92,22 @@ def test_content_that_cannot_be_read_is_retried_with_back_off_and_a_missing_righ
         return "after", outcome == controller.After(RETRY), reported
 
     assert simulation.run(main) == (answer, True, [(MAP, *one) for one in events])
+
+
+@pytest.mark.parametrize(("is_computed", "kept"), [(False, ["low2"]), (True, ["low1", "low2"])])
+def test_a_write_in_one_cluster_waits_where_it_was_changed_back_too_often(is_computed, kept):
+    async def main(world):
+        rule = replace(lab.SMALL.rules[MAPS], computed_from=lambda _: [1] if is_computed else [])
+        mode = replace(lab.SMALL, rules={**lab.SMALL.rules, MAPS: rule})
+        syncer = Syncer(mode, ClusterRegistry(), clock=world.clock, random=world.random, metrics=world.metrics)
+        reported, made = [], lab.config_map("settings")
+        syncer._views.warn = lambda key, reason, message: reported.append((key, reason, message))
+        todo = plan.Plan(tuple(plan.Create(name, made, plan.Reason.PLACED) for name in ("low1", "low2")))
+        for _ in range(contested.MOST):
+            syncer._contested.delay(MAP, "low1")
+        assert [one.cluster for one in syncer._uncontested(MAP, todo).actions] == kept
+        removal = plan.Plan((plan.Delete("low1", made, plan.Reason.NOT_PLACED, None),))
+        assert syncer._uncontested(MAP, removal) == removal
+        return [(key, reason) for key, reason, _ in reported]
+
+    assert simulation.run(main) == ([] if is_computed else [(MAP, "Contested")])
