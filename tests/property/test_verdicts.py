@@ -96,6 +96,10 @@ def are_friends(node, pod, nodes, bound) -> bool:
         home = nodes.get(other.spec["nodeName"])
         return value is not None and home is not None and home.labels.get(topology) == value
 
+    def has_domain(topology, other):
+        home = nodes.get(other.spec["nodeName"])
+        return home is not None and topology in home.labels
+
     def meant(one, other):
         return other.labels["app"] == one["labelSelector"]["matchLabels"]["app"]
 
@@ -104,7 +108,11 @@ def are_friends(node, pod, nodes, bound) -> bool:
 
     def is_near(one):
         wanted = [other for other in bound if meant(one, other)]
-        is_first = not wanted and meant(one, pod) and one["topologyKey"] in node.labels
+        is_first = (
+            not any(has_domain(one["topologyKey"], other) for other in wanted)
+            and meant(one, pod)
+            and one["topologyKey"] in node.labels
+        )
         return is_first or any(shares(one["topologyKey"], other) for other in wanted)
 
     kept_off = (

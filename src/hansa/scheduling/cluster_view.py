@@ -13,6 +13,7 @@ from hansa.kube import objects
 from hansa.model import requests
 from hansa.scheduling import node as nodes
 from hansa.scheduling import own_labels, placed_pods, pod_affinity_terms
+from hansa.scheduling.host_ports import HostPort
 from hansa.scheduling.node import Node, Shape
 from hansa.scheduling.node_group import NodeGroup
 from hansa.scheduling.persistent_map import PersistentMap
@@ -51,7 +52,9 @@ class ClusterView:
     # The requests of pods by node, also of nodes without an event yet.
     _loads: PersistentMap[str, requests.Amounts] = field(default_factory=PersistentMap)
     _pods_by_labels: PodCounts[Labels] = field(default_factory=PodCounts)
+    _leaving: PodCounts[Labels] = field(default_factory=PodCounts)  # of these, the pods that are being deleted
     _anti_affinity: PodCounts[pod_affinity_terms.Term] = field(default_factory=PodCounts)
+    _host_ports: PodCounts[HostPort] = field(default_factory=PodCounts)  # by number instead of namespace
 
     def node(self, name: str) -> Node | None:
         """A node by its name."""
@@ -69,6 +72,14 @@ class ClusterView:
     def pods_by_labels(self, namespace: str) -> Iterator[tuple[Labels, Mapping[str, int]]]:
         """The pods of a namespace: each set of labels, with the number of pods per node."""
         return self._pods_by_labels.of(namespace)
+
+    def leaving_by_labels(self, namespace: str) -> Iterator[tuple[Labels, Mapping[str, int]]]:
+        """Those of `pods_by_labels` that are being deleted."""
+        return self._leaving.of(namespace)
+
+    def host_ports(self, number: int) -> Iterator[tuple[HostPort, Mapping[str, int]]]:
+        """The host ports with this number that are taken, with the number of pods per node."""
+        return self._host_ports.of(str(number))
 
     def anti_affinity_terms(self, namespace: str) -> Iterator[tuple[pod_affinity_terms.Term, Mapping[str, int]]]:
         """Anti-affinity terms of placed pods that apply to a namespace, with the number of pods per node."""
@@ -148,10 +159,6 @@ class ClusterView:
     def _counted(self, placed: PlacedPod, times: int) -> "ClusterView":
         load = dict(self._loads.get(placed.node) or _NOTHING)
         requests.add(load, placed.amounts, times)
-        anti_affinity_terms = self._anti_affinity
-        for term in placed.anti_affinity:
-            for namespace in sorted(term.namespaces):
-                anti_affinity_terms = anti_affinity_terms.counted(namespace, term, placed.node, times)
         node = self.node(placed.node)
         free = None if node is None else nodes.remaining(node.allocatable, load)
         return dataclasses.replace(
@@ -159,8 +166,20 @@ class ClusterView:
             groups=self.groups if node is None or free is None else self._with_group(nodes.with_free(node, free)),
             _loads=self._loads.having(placed.node, load) if load else self._loads.without(placed.node),
             _pods_by_labels=self._pods_by_labels.counted(placed.namespace, placed.labels, placed.node, times),
-            _anti_affinity=anti_affinity_terms,
+            **self._exclusions(placed, times),
         )
+
+    def _exclusions(self, placed: PlacedPod, times: int) -> dict[str, Any]:
+        """What most pods don't have, with a pod added or removed: anti-affinity terms, host ports, an end."""
+        terms, ports, leaving = self._anti_affinity, self._host_ports, self._leaving
+        for term in placed.anti_affinity:
+            for namespace in sorted(term.namespaces):
+                terms = terms.counted(namespace, term, placed.node, times)
+        for port in placed.host_ports:
+            ports = ports.counted(str(port.number), port, placed.node, times)
+        if placed.is_leaving:
+            leaving = leaving.counted(placed.namespace, placed.labels, placed.node, times)
+        return {"_anti_affinity": terms, "_host_ports": ports, "_leaving": leaving}
 
     def _having(self, node: Node, **changes: Any) -> "ClusterView":
         shapes = self._shapes.having(node.name, node.shape)

@@ -17,7 +17,7 @@ from hansa.scheduling.verdict import Closed, Filtered, Fit, Fragmented, Insuffic
 
 SPREADING: Final = Profile(
     filters=(
-        *(filters.state, filters.taints, filters.labels),
+        *(filters.state, filters.taints, filters.labels, filters.host_ports),
         *(pod_affinity.affinity, pod_affinity.anti_affinity, pod_affinity.topology_spread),
     ),
     scores=((1, scores.least_allocated), (1, scores.node_affinity), (1, scores.taint_toleration)),

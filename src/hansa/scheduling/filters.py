@@ -1,4 +1,4 @@
-"""Filters on a node's own state: readiness, cordon, taints, node selector and affinity. Reasons are kube-scheduler's.
+"""Filters on a node's own state: readiness, cordon, taints, labels, host ports. Reasons are kube-scheduler's.
 
 Resources are checked by `evaluation`; pod affinity and topology spread are in `pod_affinity`.
 """
@@ -12,6 +12,7 @@ from hansa.scheduling.node import Node, Shape
 from hansa.scheduling.plugins import FilterReason, NodeCheck
 from hansa.scheduling.pod_request import PodRequest
 
+_NO_PORT: Final = "node(s) didn't have free ports for the requested pod ports"
 _NO_MATCH: Final = "node(s) didn't match Pod's node affinity/selector"
 CORDON: Final = tolerations.Taint("node.kubernetes.io/unschedulable", effect=tolerations.Effect.NO_SCHEDULE)
 
@@ -57,6 +58,13 @@ def labels(request: PodRequest, view: ClusterView) -> NodeCheck | None:
         lambda shape: "" if shape in shapes else _NO_MATCH,
         lambda node: "" if node.name in names and is_wanted(request, node) else _NO_MATCH,
     )
+
+
+def host_ports(request: PodRequest, view: ClusterView) -> NodeCheck | None:
+    """No other pod may have one of the pod's host ports."""
+    wanted = [(port, taken) for port in request.host_ports for taken in view.host_ports(port.number)]
+    excluded = {name for port, (taken, counts) in wanted if port.conflicts_with(taken) for name in counts}
+    return NodeCheck(node=lambda node: _NO_PORT if node.name in excluded else "") if excluded else None
 
 
 def names_nodes(wanted: affinity.NodeAffinity, view: ClusterView) -> bool:

@@ -9,7 +9,8 @@ import msgspec
 
 from hansa.kube import objects
 from hansa.model import requests
-from hansa.scheduling import pod_affinity_terms
+from hansa.scheduling import host_ports, pod_affinity_terms
+from hansa.scheduling.host_ports import HostPort
 from hansa.scheduling.persistent_map import PersistentMap
 from hansa.scheduling.pod_request import PodRequest
 
@@ -18,13 +19,15 @@ _KINDS = 65_536  # sets of labels that are interned; the pods of a ReplicaSet sh
 
 
 class PlacedPod(msgspec.Struct, frozen=True, gc=False):
-    """A pod on its node, with its required anti-affinity terms: they exclude other pods."""
+    """A pod on its node, with what excludes other pods: its required anti-affinity terms and host ports."""
 
     node: str
     amounts: requests.Amounts
     namespace: str
     labels: Labels
     anti_affinity: tuple[pod_affinity_terms.Term, ...] = ()
+    host_ports: frozenset[HostPort] = frozenset()
+    is_leaving: bool = False  # being deleted: topology spread does not count it
 
 
 def of_pod(pod: objects.Object) -> PlacedPod | None:
@@ -32,14 +35,26 @@ def of_pod(pod: objects.Object) -> PlacedPod | None:
     bound = requests.of_bound_pod(pod)
     if bound is None:
         return None
-    anti_affinity = pod_affinity_terms.of_pod(pod).anti_affinity
-    return PlacedPod(bound.node, bound.amounts, pod.namespace, labels_of(pod.labels), anti_affinity)
+    return PlacedPod(
+        node=bound.node,
+        amounts=bound.amounts,
+        namespace=pod.namespace,
+        labels=labels_of(pod.labels),
+        anti_affinity=pod_affinity_terms.of_pod(pod).anti_affinity,
+        host_ports=host_ports.of_pod(pod),
+        is_leaving=pod.is_deleting,
+    )
 
 
 def of_request(request: PodRequest, node: str) -> PlacedPod:
     """The requesting pod as if it were on this node."""
     return PlacedPod(
-        node, request.amounts, request.namespace, labels_of(request.labels), request.pod_constraints.anti_affinity
+        node=node,
+        amounts=request.amounts,
+        namespace=request.namespace,
+        labels=labels_of(request.labels),
+        anti_affinity=request.pod_constraints.anti_affinity,
+        host_ports=request.host_ports,
     )
 
 

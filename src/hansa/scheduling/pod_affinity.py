@@ -3,11 +3,13 @@
 They decide as the cluster's own scheduler does, by the pods and reservations in the view. Reasons are kube-scheduler's.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
+from hansa.kube.language import tolerations
 from hansa.scheduling import filters
 from hansa.scheduling.cluster_view import ClusterView
 from hansa.scheduling.node import Node
+from hansa.scheduling.placed_pods import Labels
 from hansa.scheduling.plugins import FilterReason, NodeCheck
 from hansa.scheduling.pod_affinity_terms import Spread, Term
 from hansa.scheduling.pod_request import PodRequest
@@ -19,12 +21,13 @@ def affinity(request: PodRequest, view: ClusterView) -> NodeCheck | None:
     if not terms:
         return None
     matching = set(_nodes_with(view, terms))
-    if not matching and all(term.matches(request.namespace, request.labels) for term in terms):
+    domains = [_domains(view, matching, term.topology) for term in terms]
+    if not any(domains) and all(term.matches(request.namespace, request.labels) for term in terms):
         # The first pod of a group that matches its own terms may use any node with the topology label.
         return _all_of(
             [_label_check(one.topology, lambda value: "" if value is not None else _AFFINITY, view) for one in terms]
         )
-    return _all_of([_inside(term.topology, _domains(view, matching, term.topology), view) for term in terms])
+    return _all_of([_inside(term.topology, values, view) for term, values in zip(terms, domains, strict=True)])
 
 
 def anti_affinity(request: PodRequest, view: ClusterView) -> NodeCheck | None:
@@ -89,15 +92,22 @@ class _DomainCounts:
         self._is_by_node = not self._every.isdisjoint(view.own_labels) or filters.names_nodes(request.affinity, view)
 
     def counts(self) -> Mapping[str, int]:
-        """The number of pods in each domain with any."""
+        """The number of pods in each domain with any, without those that are being deleted."""
         found: dict[str, int] = {}
-        for labels, numbers in self._view.pods_by_labels(self._ask.namespace):
+        if not self._one.selector.requirements:
+            return found  # kube-scheduler counts no pods for a selector that selects all
+        namespace = self._ask.namespace
+        self._add(found, self._view.pods_by_labels(namespace), 1)
+        self._add(found, self._view.leaving_by_labels(namespace), -1)
+        return {domain: number for domain, number in found.items() if number}
+
+    def _add(self, found: dict[str, int], pods: Iterable[tuple[Labels, Mapping[str, int]]], times: int) -> None:
+        for labels, numbers in pods:
             if self._one.selector.matches(dict(labels)):
                 for name, number in numbers.items():
                     node = self._view.node(name)
                     if node is not None and (domain := self._domain(node)) is not None:
-                        found[domain] = found.get(domain, 0) + number
-        return found
+                        found[domain] = found.get(domain, 0) + times * number
 
     def lowest(self, counts: Mapping[str, int]) -> int:
         """The minimum number of pods in a domain. The scan ends at the first domain without any."""
@@ -118,6 +128,8 @@ class _DomainCounts:
 
     def _domain(self, node: Node) -> str | None:
         if any(node.label(topology) is None for topology in self._every):
+            return None
+        if self._one.honors_taints and tolerations.untolerated(node.shape.taints, self._ask.tolerations):
             return None
         is_counted = self._one.ignores_node_affinity or filters.is_wanted(self._ask, node)
         return node.label(self._one.topology) if is_counted else None

@@ -42,6 +42,7 @@ class Spread:
     selector: selectors.Selector
     min_domains: int = 1
     ignores_node_affinity: bool = False  # nodeAffinityPolicy Ignore
+    honors_taints: bool = False  # nodeTaintsPolicy Honor: nodes whose taints the pod does not tolerate don't count
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +106,7 @@ class _Spread(msgspec.Struct, frozen=True, rename="camel"):
     label_selector: dict[str, Any] | None = None
     min_domains: int | None = None
     node_affinity_policy: str | None = None
+    node_taints_policy: str | None = None
     match_label_keys: tuple[str, ...] | None = None
 
 
@@ -135,4 +137,5 @@ def _spread(one: _Spread, labels: Mapping[str, str]) -> Spread:
         selector=selectors.Selector(selector.requirements + own.requirements),
         min_domains=one.min_domains or 1,
         ignores_node_affinity=one.node_affinity_policy == "Ignore",
+        honors_taints=one.node_taints_policy == "Honor",
     )

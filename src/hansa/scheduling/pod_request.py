@@ -1,6 +1,6 @@
-"""What filters and scores read of a pod, decoded once: resources, node affinity, tolerations, pod constraints.
+"""What filters and scores read of a pod, decoded once: resources, constraints on nodes and pods, host ports.
 
-Volumes and host ports are left to the cluster's own scheduler.
+Volumes are left to the cluster's own scheduler.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,8 @@ from hansa.kube import objects
 from hansa.kube.language import affinity as node_affinity
 from hansa.kube.language.tolerations import Toleration
 from hansa.model import requests
-from hansa.scheduling import pod_affinity_terms
+from hansa.scheduling import host_ports, pod_affinity_terms
+from hansa.scheduling.host_ports import HostPort
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,7 @@ class PodRequest:
     affinity: node_affinity.NodeAffinity = field(default_factory=node_affinity.NodeAffinity)
     tolerations: tuple[Toleration, ...] = ()
     pod_constraints: pod_affinity_terms.PodConstraints = pod_affinity_terms.NONE
+    host_ports: frozenset[HostPort] = frozenset()
 
 
 def of_pod(pod: objects.Object, below: pod_affinity_terms.Namespaces = str) -> PodRequest:
@@ -36,6 +38,7 @@ def of_pod(pod: objects.Object, below: pod_affinity_terms.Namespaces = str) -> P
         affinity=node_affinity.of_pod_spec(pod.spec),
         tolerations=pod.decode("spec", _Spec).tolerations or (),
         pod_constraints=pod_affinity_terms.of_pod(pod, below),
+        host_ports=host_ports.of_pod(pod),
     )
 
 

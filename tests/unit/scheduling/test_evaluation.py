@@ -2,6 +2,8 @@
 
 import dataclasses
 
+import pytest
+
 from hansa.kube.language import quantity
 from hansa.scheduling import evaluation, pod_request
 from hansa.scheduling.plugins import NodeCheck, Profile
@@ -89,6 +91,36 @@ def test_node_selectors_work_on_labels_of_shapes_and_on_names_of_nodes():
     assert answer(a_pod(affinity=required_nodes(by_name)), view) == "r1/n2"
     not_first = [{"matchExpressions": [{"key": HOST, "operator": "NotIn", "values": ["n0", "n1"]}]}]
     assert answer(a_pod(affinity=required_nodes(not_first)), view) == "r1/n2"
+
+
+def listening(name, on="", **port):
+    ports = [{"containerPort": 80, "hostPort": 8080, **port}]
+    return a_pod(name, on=on, cpu="1", containers=[{"name": "c", "ports": ports}])
+
+
+@pytest.mark.parametrize(
+    ("taken", "wanted", "is_free"),
+    [
+        ({}, {}, False),
+        ({}, {"hostPort": 8081}, True),
+        ({}, {"protocol": "UDP"}, True),
+        ({"hostIP": "10.0.0.1"}, {"hostIP": "10.0.0.2"}, True),
+        ({"hostIP": "10.0.0.1"}, {}, False),
+        ({}, {"hostIP": "10.0.0.1"}, False),
+    ],
+)
+def test_a_port_of_a_node_is_taken_once(taken, wanted, is_free):
+    view = a_view(a_node("n1"), listening("first", on="n1", **taken))
+    refusal = "r1: 1 node(s) didn't have free ports for the requested pod ports"
+    assert answer(listening("second", **wanted), view) == ("r1/n1" if is_free else refusal)
+
+
+def test_a_port_is_free_again_when_its_pod_is_gone_or_was_only_reserved():
+    first, second = listening("first"), listening("second")
+    view = a_view(a_node("n1")).reserving(first.key, pod_request.of_pod(first), node="n1", until=9.0)
+    assert "free ports" in answer(second, view)
+    assert answer(second, view.at(10.0)) == "r1/n1"
+    assert answer(second, a_view(a_node("n1"), listening("first", on="n1")).without_pod(first.key)) == "r1/n1"
 
 
 def required_nodes(terms):

@@ -1,5 +1,7 @@
 """Pod affinity, anti-affinity and topology spread, evaluated outside the cluster."""
 
+import datetime
+
 import pytest
 
 from hansa.scheduling import evaluation, pod_affinity_terms, pod_request
@@ -39,6 +41,11 @@ def test_pods_of_other_namespaces_count_only_if_they_are_named():
 def test_the_first_pod_that_matches_its_own_affinity_fits_any_node_with_the_topology_label():
     first = a_pod(labels=WEB, affinity=near(term(ZONE, **WEB)))
     assert answer(first, a_view(a_node("m", cpu="16"), *NODES)) == "r1/n0"
+
+
+def test_a_pod_that_matches_its_affinity_on_a_node_without_the_topology_label_does_not_make_others_the_second():
+    view = a_view(*NODES, a_node("bare"), web("w", "bare"))
+    assert answer(a_pod(labels=WEB, affinity=near(term(ZONE, **WEB))), view) == "r1/n0"
 
 
 def test_a_pod_must_match_all_terms_to_be_near():
@@ -98,6 +105,30 @@ def test_nodes_outside_of_the_pods_own_affinity_are_no_domains():
     ignoring = spread(ZONE, nodeAffinityPolicy="Ignore")
     refused = answer(a_pod(**only_n0, topologySpreadConstraints=ignoring), view)
     assert refused == f"r1: 4 node(s) didn't match Pod's node affinity/selector; 2 {SPREAD} (maxSkew 1 over {ZONE})"
+
+
+def test_nodes_whose_taints_the_pod_does_not_tolerate_are_no_domains_if_the_policy_is_honor():
+    tainted = a_node("t", labels={ZONE: "d"}, taints=[{"key": "gpu"}])
+    view = a_view(*NODES, tainted, web("w0", "n0"), web("w2", "n2"), web("w4", "n4"))
+    pod = a_pod(labels=WEB, topologySpreadConstraints=spread(ZONE))
+    assert SPREAD in answer(pod, view), "zone d is empty"
+    honoring = a_pod(labels=WEB, topologySpreadConstraints=spread(ZONE, nodeTaintsPolicy="Honor"))
+    assert answer(honoring, view) == "r1/n1"
+
+
+def test_pods_that_are_being_deleted_are_not_spread():
+    leaving = web("w0", "n0").with_metadata(deletion_timestamp=datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC))
+    view = a_view(*NODES, leaving, web("w2", "n2"), web("w4", "n4"))
+    pod = a_pod(labels=WEB, topologySpreadConstraints=spread(ZONE))
+    assert answer(pod, view) == "r1/n1"
+    assert answer(pod, view.with_pod(web("w0", "n0"))) == "r1/n1", "one in each zone"
+    assert SPREAD not in answer(pod, view.without_pod(leaving.key))
+
+
+def test_a_spread_over_all_pods_counts_none_as_in_kube_scheduler():
+    view = a_view(*NODES, web("w0", "n0"), web("w1", "n0"))
+    pod = a_pod(nodeSelector={HOST: "n0"}, topologySpreadConstraints=spread(ZONE, labelSelector={}))
+    assert answer(pod, view) == "r1/n0"
 
 
 def test_too_few_domains_count_as_an_empty_one():
