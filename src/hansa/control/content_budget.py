@@ -1,11 +1,39 @@
-"""How many bytes of objects the caches of one cluster may keep: a cluster that is not trusted can store any number.
+"""How many objects, and how many bytes, the caches of one cluster may keep, of one that is not trusted.
 
-Stores share a budget; what exceeds it is outlined. Reading the content again is left to readers.
+Stores share budgets. Content that exceeds one is outlined; reading it again is left to readers. An object whose outline
+exceeds one is an error, since a cache without it would not show what the cluster has.
 """
 
 from dataclasses import dataclass
 
 from hansa.kube import objects
+from hansa.kube.http.limits import TooLarge
+
+IDENTITY = 1024  # characters of what an outline keeps; the API allows 253 for a name
+
+
+@dataclass(slots=True)
+class OutlineBudget:
+    """How many objects the caches may have: of each one, at least an outline stays."""
+
+    most: int
+    used: int = 0
+    is_exceeded: bool = False
+
+    def has_room(self, obj: objects.Object, used: int) -> bool:
+        """Whether an object may be added to so many."""
+        fits = used < self.most
+        self.is_exceeded = self.is_exceeded or not fits
+        return fits and obj.identity_size <= IDENTITY
+
+    def check(self, obj: objects.Object, used: int) -> None:
+        """Raise TooLarge if an object may not be added."""
+        if not self.has_room(obj, used):
+            raise TooLarge(
+                f"the cluster has more than {self.most} objects of the kinds that are cached"
+                if obj.identity_size <= IDENTITY
+                else f"a name, uid or version of an object has more than {IDENTITY} characters: {obj.name[:60]}…"
+            )
 
 
 @dataclass(slots=True)
@@ -13,6 +41,7 @@ class ContentBudget:
     """A budget in bytes, and how many are used. It is exceeded from an outlined object on until half of it is free."""
 
     most: float
+    outlines: OutlineBudget | None = None
     used: int = 0
     is_exceeded: bool = False
 

@@ -15,7 +15,7 @@ class Store(table.Table):
     """A table of objects of one API server. A missing object is absent in the cluster only if `freshness.is_known`.
 
     The cache stays known for `patience` seconds while its watch is interrupted; `matches` is the filter of the scope.
-    Objects that exceed `budget`, which several stores can share, are outlined.
+    Objects that exceed `budget`, which several stores can share, are outlined; too many of them raise TooLarge.
     """
 
     def __init__(
@@ -34,6 +34,7 @@ class Store(table.Table):
         self.freshness = freshness.Freshness(name, clock=clock, patience=patience)
         self._matches = matches
         self._budget, self._content, self._listed = budget, 0, 0
+        self._outlines = None if budget is None else budget.outlines
         self._history = versions.History()
         self._listing: dict[objects.NamespacedName, objects.Object] | None = None
         labels = ["cluster", "resource"]
@@ -57,7 +58,8 @@ class Store(table.Table):
         if not self._history.is_ahead(obj) or (old and not versions.is_newer(obj, old)):
             return
         if self._matches(obj):
-            self.put(obj.key, obj)
+            if old is not None or self._outlines is None or self._outlines.has_room(obj, self._outlines.used):
+                self.put(obj.key, obj)
         elif old and old.uid == obj.uid:
             self._history.mark_gone(obj.uid, versions.number(obj.version))
             self.put(obj.key, None)
@@ -94,6 +96,11 @@ class Store(table.Table):
 
     def put(self, key: objects.NamespacedName, new: objects.Object | None) -> None:
         """Replace or remove an object, and notify the listeners; without its content if there is too much."""
+        if (outlines := self._outlines) is not None:
+            known = self.get(key) is not None
+            if new is not None:
+                outlines.check(new, outlines.used - known)
+            outlines.used += (new is not None) - known
         if (budget := self._budget) is not None:
             before = content_budget.content(self.get(key))
             new = None if new is None else budget.fitting(new, besides=before)
@@ -107,6 +114,8 @@ class Store(table.Table):
         self.freshness.close()
         if self._budget is not None:
             self._budget.move(self._content, 0)
+        if self._outlines is not None:
+            self._outlines.used -= len(self)
         for end in self._end_gauges:
             end()
 
@@ -124,6 +133,9 @@ class Store(table.Table):
 
     def _list(self, obj: objects.Object, listing: dict[objects.NamespacedName, objects.Object]) -> None:
         """Add an object to a full list, which must not take more memory than the table."""
+        if self._outlines is not None:
+            others = self._outlines.used - len(self)
+            self._outlines.check(obj, others + len(listing) - (obj.key in listing))
         if (budget := self._budget) is not None:
             self._listed -= content_budget.content(listing.pop(obj.key, None))
             obj = budget.fitting(obj, besides=self._content - self._listed)
@@ -147,6 +159,8 @@ class Store(table.Table):
             self._history.reach(version)  # without a list, nothing is known to be gone
             return
         listed, self._listing = self._listing, None
+        if self._outlines is not None:
+            self._outlines.is_exceeded = False
         is_rollback = self._history.restart(version, {obj.uid for obj in listed.values()})
         for key, old in self.snapshot().items():
             if key not in listed and (is_rollback or not self._history.is_ahead(old)):

@@ -9,7 +9,7 @@ import logging
 import random as randomness
 
 from hansa.control import informer
-from hansa.control.content_budget import ContentBudget
+from hansa.control.content_budget import ContentBudget, OutlineBudget
 from hansa.engine import inflight, probing
 from hansa.kube import client, errors, resources, watching
 from hansa.kube.resource import Resource
@@ -23,11 +23,15 @@ IDENTIFYING = backoff.Backoff(first=0.2, factor=2.0, most=5.0, jitter=0.2)
 
 @dataclasses.dataclass(slots=True)
 class Budgets:
-    """The budgets of a cluster's caches: of resources whose content is read again when it is needed, and of others."""
+    """The budgets of a cluster's caches: of resources whose content is read again when it is needed, and of others.
+
+    `outlines` is that of both.
+    """
 
     read_again: frozenset[Resource]
     small: ContentBudget
     large: ContentBudget
+    outlines: OutlineBudget
 
     def of(self, resource: Resource) -> ContentBudget:
         """The budget of the caches of a resource."""

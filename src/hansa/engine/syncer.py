@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from hansa.control import audit, controller, queue
-from hansa.control.content_budget import ContentBudget
 from hansa.engine import applier, contested, shared_lowers, upper_views, wakeups
+from hansa.engine.cluster import Budgets
 from hansa.engine.registry import Routes
 from hansa.engine.view.clusters import LinkedClusters
 from hansa.engine.view.topics import NamespaceQuota
@@ -134,7 +134,7 @@ class Syncer:
         if (view := self._views.get(upper)) is None:
             return []
         budgets = view.clusters.upper.cluster.budgets
-        stored = [] if budgets is None or not budgets.large.is_exceeded else [_stores_too_much(budgets.large)]
+        stored = () if budgets is None else _stores_too_much(budgets)
         return [*map(str, view.usage.full()), *stored, *view.waiting_for_answers()]
 
     def listen_limits(self, notify: Callable[[str], None]) -> Callable[[], None]:
@@ -315,11 +315,13 @@ def _translated(problem: applier.Problem, view: UpperView) -> applier.Problem:
     return problem if link is None else replace(problem, message=view.mode.upper_message(problem.message, link))
 
 
-def _stores_too_much(budget: ContentBudget) -> str:
-    return (
-        f"cached content: objects in the control plane, without ConfigMaps and Secrets, exceed {budget.most / MIB:.0f}"
-        " MiB; what exceeds that is not synced"
-    )
+def _stores_too_much(budgets: Budgets) -> Iterator[str]:
+    content, outlines = budgets.large, budgets.outlines
+    if content.is_exceeded:
+        what = "objects in the control plane, without ConfigMaps and Secrets,"
+        yield f"cached content: {what} exceed {content.most / MIB:.0f} MiB; what exceeds that is not synced"
+    if outlines.is_exceeded:
+        yield f"cached objects: the control plane has more than {outlines.most}; a kind with more is not synced"
 
 
 def _shared(group: Hashable) -> str:

@@ -217,6 +217,13 @@ class Object(msgspec.Struct, frozen=True, gc=False):
         return self._left_out + self._fields_size + len(self._status) + self.metadata.memory + unknown
 
     @property
+    def identity_size(self) -> int:
+        """The characters of what an outline keeps."""
+        meta = self.metadata
+        names = (self.api_version, self.kind, meta.name, meta.namespace, meta.uid, meta.resource_version)
+        return sum(map(len, names))
+
+    @property
     def _fields_size(self) -> int:
         return len(self._spec) + (sum(map(len, self._others.values())) if self._others else 0)
 

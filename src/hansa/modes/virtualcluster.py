@@ -7,7 +7,7 @@ the super cluster to its tenants. What a pool of super clusters changes is in `v
 from collections.abc import Iterable
 from dataclasses import replace
 
-from hansa.control.content_budget import ContentBudget
+from hansa.control.content_budget import ContentBudget, OutlineBudget
 from hansa.engine.cluster import Budgets, Cluster
 from hansa.engine.registry import Route
 from hansa.kube import resources
@@ -44,12 +44,17 @@ from hansa.modes.virtualcluster_settings import VirtualClusterSettings
 CONTENT = 16 * MIB
 # Of all other kinds: so many times the limit of the bytes of copies. What exceeds it is not synced.
 CONTENT_FACTOR = 4
+# Objects of all kinds that may be in a tenant's control plane: so many times the limit of the number of copies. An
+# outline of each one is cached; of a kind with more, nothing is synced.
+OUTLINES_FACTOR = 5
 UNUSED_LAST = frozenset({resources.CONFIG_MAPS, resources.SECRETS})
 
 
 def budgets() -> Budgets:
     """The budgets of a tenant's caches, before its limits are known."""
-    return Budgets(UNUSED_LAST, ContentBudget(CONTENT), ContentBudget(CONTENT_FACTOR * DEFAULT_LIMITS.bytes))
+    outlines = OutlineBudget(OUTLINES_FACTOR * DEFAULT_LIMITS.objects)
+    large = ContentBudget(CONTENT_FACTOR * DEFAULT_LIMITS.bytes, outlines)
+    return Budgets(UNUSED_LAST, ContentBudget(CONTENT, outlines), large, outlines)
 
 
 def bound(tenant: Cluster, routes: Iterable[Route]) -> None:
@@ -60,6 +65,8 @@ def bound(tenant: Cluster, routes: Iterable[Route]) -> None:
     tenant.inflight.most = max(1, *(one.requests for one in limits))
     if tenant.budgets is not None:
         tenant.budgets.large.most = CONTENT_FACTOR * max(DEFAULT_LIMITS.bytes, *(one.bytes for one in limits))
+        copies = max(DEFAULT_LIMITS.objects, *(one.objects for one in limits))
+        tenant.budgets.outlines.most = OUTLINES_FACTOR * copies
 
 
 def mode(settings: VirtualClusterSettings) -> Mode:

@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 import simulation
 from hansa.control import freshness, store, table
 from hansa.control import versions as store_versions
-from hansa.control.content_budget import ContentBudget
+from hansa.control.content_budget import ContentBudget, OutlineBudget
 from hansa.kube import errors, objects, watching
+from hansa.kube.http.limits import TooLarge
 from hansa.runtime import errors as runtime_errors
 from machinery import Witness
 
@@ -377,3 +378,38 @@ def test_objects_beyond_the_limit_of_content_are_outlined_and_keep_their_size():
         return first, wholes(cache), cache.get(key("d")).get("data")
 
     assert run(main) == (({"a", "b"}, {100}), {"b", "c"}, None)
+
+
+def test_stores_share_a_limit_of_objects_which_a_list_and_a_watch_do_not_exceed():
+    async def main(world):
+        outlines = OutlineBudget(3)
+        one, other = (make(world, budget=ContentBudget(1000, outlines)) for _ in range(2))
+        listed(one, 10, an_object("a", 1), an_object("b", 2))
+        listed(other, 10, an_object("c", 3))
+        with pytest.raises(TooLarge, match="more than 3 objects"):
+            one.apply(watching.Added(an_object("d", 11)))
+        with pytest.raises(TooLarge, match="more than 3 objects"):
+            listed(other, 20, an_object("c", 3), an_object("e", 4))
+        one.observe(an_object("d", 11))
+        assert (versions(one), versions(other), outlines.is_exceeded) == ({"a": 1, "b": 2}, {"c": 3}, True)
+        one.apply(watching.Modified(an_object("a", 12)))
+        one.apply(watching.Deleted(an_object("b", 13)))
+        listed(other, 30, an_object("c", 3), an_object("e", 4))
+        other.close()
+        return outlines.used, outlines.is_exceeded
+
+    assert run(main) == (1, False)
+
+
+@pytest.mark.parametrize("field", ["name", "namespace", "uid", "resourceVersion"])
+def test_an_object_whose_outline_would_be_long_is_refused(field):
+    long = objects.Object.of({"metadata": {"name": "a", "uid": "b", "resourceVersion": "2", field: "9" * 2000}})
+
+    async def main(world):
+        cache = make(world, budget=ContentBudget(1000, OutlineBudget(3)))
+        listed(cache, 1)
+        with pytest.raises(TooLarge, match="more than 1024 characters"):
+            cache.apply(watching.Added(long))
+        return len(cache)
+
+    assert run(main) == 0
