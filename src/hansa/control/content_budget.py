@@ -6,8 +6,7 @@ exceeds one is an error, since a cache without it would not show what the cluste
 
 from dataclasses import dataclass
 
-from hansa.kube import objects
-from hansa.kube.http.limits import TooLarge
+from hansa.kube import errors, objects
 
 IDENTITY = 1024  # characters of what an outline keeps; the API allows 253 for a name
 
@@ -27,9 +26,9 @@ class OutlineBudget:
         return fits and obj.identity_size <= IDENTITY
 
     def check(self, obj: objects.Object, used: int) -> None:
-        """Raise TooLarge if an object may not be added."""
+        """Raise Unreachable if an object may not be added."""
         if not self.has_room(obj, used):
-            raise TooLarge(
+            raise errors.Unreachable(
                 f"the cluster has more than {self.most} objects of the kinds that are cached"
                 if obj.identity_size <= IDENTITY
                 else f"a name, uid or version of an object has more than {IDENTITY} characters: {obj.name[:60]}…"

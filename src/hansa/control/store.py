@@ -15,7 +15,7 @@ class Store(table.Table):
     """A table of objects of one API server. A missing object is absent in the cluster only if `freshness.is_known`.
 
     The cache stays known for `patience` seconds while its watch is interrupted; `matches` is the filter of the scope.
-    Objects that exceed `budget`, which several stores can share, are outlined; too many of them raise TooLarge.
+    Objects that exceed `budget`, which several stores can share, are outlined; too many of them raise Unreachable.
     """
 
     def __init__(
