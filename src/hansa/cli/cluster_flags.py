@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from hansa.app.status.overview import Asked
-from hansa.cli import go_values
+from hansa.cli import completing, go_values
 from hansa.kube.credentials.source import CredentialSource
 
 CURRENT = "current context"
@@ -18,13 +18,14 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="kubeconfig of the clusters (default: as kubectl, or the pod's service account)",
     )
-    parser.add_argument(
+    context = parser.add_argument(
         "--context",
         action="append",
         default=[],
         metavar="NAME",
         help="context of a cluster to read; repeatable (default: the current context)",
     )
+    completing.with_contexts(context)
     parser.add_argument(
         "--timeout",
         type=_seconds,

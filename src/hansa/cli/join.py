@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import hansa
 from hansa.app.program import agent
-from hansa.cli import log_flags
+from hansa.cli import completing, log_flags
 from hansa.kube import errors
 from hansa.kube.client import Client
 from hansa.kube.credentials import Credentials
@@ -47,7 +47,8 @@ def add_to(commands: Any) -> None:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("super", metavar="SUPER", help="context of the kubeconfig, or any name for the cluster")
+    named = parser.add_argument("super", metavar="SUPER", help="context of the kubeconfig, or any name for the cluster")
+    completing.with_contexts(named)
     parser.add_argument(
         "--kubeconfig",
         type=Path,

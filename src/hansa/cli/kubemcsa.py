@@ -9,6 +9,7 @@ from pathlib import Path
 import yaml
 
 import hansa
+from hansa.cli import completing
 from hansa.cli import main as hansa_main
 from hansa.engine.cluster import REQUEST_DEADLINE
 from hansa.federation import exporting
@@ -28,7 +29,9 @@ examples:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; the result is the exit code."""
-    return hansa_main.execute("kubemcsa", _parser().parse_args(argv))
+    top = _parser()
+    completing.answer(top)
+    return hansa_main.execute("kubemcsa", top.parse_args(argv))
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -9,20 +9,28 @@ import sys
 from collections.abc import Sequence
 
 import hansa
+from hansa.cli import completing
 from hansa.runtime.errors import HansaError
 
 # Each is a module that is imported only when its command is used, since all imports together take long.
 COMMANDS = (
-    *("agent", "demo", "descheduler", "doctor", "explain", "join", "leave", "local", "multi-scheduler", "status"),
-    *("super-agent", "vc-manager", "vc-scheduler", "vc-syncer", "virtual-node", "vn-agent", "webhook"),
+    *("agent", "completion", "demo", "descheduler", "doctor", "explain", "join", "leave", "local", "multi-scheduler"),
+    *("status", "super-agent", "vc-manager", "vc-scheduler", "vc-syncer", "virtual-node", "vn-agent", "webhook"),
 )
 INTERRUPTED = 128 + signal.SIGINT
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None, *, program: str = "hansa") -> int:
     """Run the command; the result is the exit code."""
     arguments = sys.argv[1:] if argv is None else argv
-    return execute("hansa", _parser(arguments).parse_args(arguments))
+    top = parser(arguments or completing.words(), program=program)
+    completing.answer(top)
+    return execute(program, top.parse_args(arguments))
+
+
+def kubectl_hansa() -> int:
+    """The same command as a plugin of kubectl."""
+    return main(program="kubectl hansa")
 
 
 def execute(program: str, arguments: argparse.Namespace) -> int:
@@ -43,14 +51,15 @@ def execute(program: str, arguments: argparse.Namespace) -> int:
     return result
 
 
-def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="hansa", description="Syncs workloads between Kubernetes clusters.")
-    parser.add_argument("--version", action="version", version=f"hansa {hansa.__version__}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    parser.set_defaults(loop_factory=None)
+def parser(arguments: Sequence[str], *, program: str = "hansa") -> argparse.ArgumentParser:
+    """The command line; of a command that the arguments begin with only that one, as the others take long to import."""
+    top = argparse.ArgumentParser(prog=program, description="Syncs workloads between Kubernetes clusters.")
+    top.add_argument("--version", action="version", version=f"hansa {hansa.__version__}")
+    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    top.set_defaults(loop_factory=None)
     for name in [name for name in arguments[:1] if name in COMMANDS] or COMMANDS:
         importlib.import_module(f"hansa.cli.{name.replace('-', '_')}").add_to(commands)
-    return parser
+    return top
 
 
 if __name__ == "__main__":

@@ -13,12 +13,12 @@ SECONDS = (
 
 def parse(command, flag, value):
     words = [command, flag, value]
-    return getattr(main._parser(words).parse_args(words), flag.removeprefix("--").replace("-", "_"))
+    return getattr(main.parser(words).parse_args(words), flag.removeprefix("--").replace("-", "_"))
 
 
 def refusal(capsys, *words):
     with pytest.raises(SystemExit) as exit_:
-        main._parser(words).parse_args(words)
+        main.parser(words).parse_args(words)
     assert exit_.value.code == 2
     return capsys.readouterr().err.splitlines()[-1]
 

@@ -17,7 +17,7 @@ def parsers(parser):
 
 
 def booleans():
-    for top in (main._parser([]), kubectl_vc.parser()):
+    for top in (main.parser([]), kubectl_vc.parser()):
         for parser in parsers(top):
             for action in parser._actions:
                 is_boolean = isinstance(action, argparse._StoreTrueAction | argparse.BooleanOptionalAction)
@@ -34,4 +34,4 @@ def test_a_boolean_flag_has_its_default_in_its_help(action):
 
 
 def test_the_first_line_has_the_purpose_of_the_program():
-    assert main._parser([]).description == "Syncs workloads between Kubernetes clusters."
+    assert main.parser([]).description == "Syncs workloads between Kubernetes clusters."

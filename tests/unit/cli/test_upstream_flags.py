@@ -26,7 +26,7 @@ BOOLEANS = (
 
 
 def parse(*words):
-    return main._parser(words).parse_args(words)
+    return main.parser(words).parse_args(words)
 
 
 def refusal(capsys, *words):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import hansa
+from hansa.cli import completing
 from hansa.cli import main as cli
 from hansa.cli.kubectl_vc import manifest, printing, recovering
 from hansa.cli.kubectl_vc.commands import Commands
@@ -33,7 +34,9 @@ Run = Callable[[Commands, argparse.Namespace, str], Awaitable[int]]
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; the result is the exit code."""
-    return cli.execute("kubectl-vc", parser().parse_args(argv))
+    top = parser()
+    completing.answer(top)
+    return cli.execute("kubectl-vc", top.parse_args(argv))
 
 
 def parser() -> argparse.ArgumentParser:
