@@ -1,4 +1,4 @@
-"""`hansa explain`: where a pod fits, what refuses it elsewhere, and what would make it fit."""
+"""`hansa explain`: where a pod is and fits, what refuses it elsewhere, and what would make it fit."""
 
 import argparse
 import json
@@ -7,18 +7,21 @@ from typing import Any
 
 import yaml
 
-from hansa.app import explain
-from hansa.app.explain import Explained
-from hansa.cli import log_flags, multi_scheduler
+from hansa.app.questions import explaining
+from hansa.cli import log_flags, question_flags, tables
 from hansa.kube.errors import Invalid
 from hansa.kube.objects import NamespacedName, Object
-from hansa.modes.multi_scheduler_settings import MultiSchedulerSettings
 from hansa.runtime.errors import HansaError
+from hansa.scheduling.explanation import Explanation
+from hansa.scheduling.forecasting.namespace_answers import NamespaceExplanation
 
 EXAMPLES = """\
 examples:
   hansa explain pod shop/web-1 --config multi-scheduler-config.json
   hansa explain pod --pod-file new.yaml --config multi-scheduler-config.json -o json
+  hansa explain pod shop/web-1 --context cluster1
+  hansa explain pod shop/web-1 --kubeconfig vc-1.kubeconfig --meta-cluster-kubeconfig meta.kubeconfig
+  hansa explain namespace shop --kubeconfig vc-1.kubeconfig --meta-cluster-kubeconfig meta.kubeconfig
 """
 
 
@@ -26,30 +29,46 @@ def add_to(commands: Any) -> None:
     """Add the subcommand."""
     parser: argparse.ArgumentParser = commands.add_parser(
         "explain",
-        help="explain where a pod fits in lower clusters, and what would make it fit (tensile)",
-        description="Reads the pod, the virtual nodes and their clusters, and decides as hansa multi-scheduler does,\n"
-        "without changing anything.",
+        help="explain where a pod is and why, what other clusters say, and what would make it fit",
+        description="Reads a pod and the clusters where it may run, and decides as the schedulers do, without changing"
+        " anything.\nVirtual nodes need --config, tenants --meta-cluster-kubeconfig or --meta-context; the targets of a"
+        "\nfederation are found.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("kind", choices=["pod"], help="what to explain")
-    parser.add_argument("name", nargs="?", default="", metavar="NAMESPACE/NAME", help="the pod")
-    parser.add_argument("--pod-file", type=Path, metavar="FILE", help="the manifest of a pod that may not exist yet")
-    multi_scheduler.add_clusters(parser)
     parser.add_argument(
-        "-o", "--output", choices=["text", "json"], default="text", help="output format (default %(default)s)"
+        "kind", choices=["pod", "namespace"], help="what to explain; a namespace by its slices in a pool"
     )
-    log_flags.add_to(parser)
+    parser.add_argument("name", nargs="?", default="", metavar="[NAMESPACE/]NAME", help="its name")
+    parser.add_argument("--pod-file", type=Path, metavar="FILE", help="the manifest of a pod that may not exist yet")
+    question_flags.add_to(parser, of="the cluster with the pod")
+    question_flags.add_tenant(parser)
     parser.set_defaults(run=_run)
 
 
 async def _run(arguments: argparse.Namespace) -> int:
     log_flags.apply(arguments)
-    settings: MultiSchedulerSettings = multi_scheduler.clusters(arguments)
-    explained = await explain.explain(settings, _wanted(arguments))
-    print(_json(explained) if arguments.output == "json" else _text(explained))
+    where = question_flags.where(arguments)
+    if arguments.kind == "namespace":
+        slices = await explaining.namespace(where, _namespace(arguments))
+        print(json.dumps(slices.as_json(), indent=2) if arguments.output == "json" else _slices_text(slices))
+        return 0
+    explained = await explaining.pod(where, _wanted(arguments))
+    print(json.dumps(explained.as_json(), indent=2) if arguments.output == "json" else text(explained))
     return 0
+
+
+def _namespace(arguments: argparse.Namespace) -> str:
+    if not arguments.name or arguments.pod_file or "/" in arguments.name:
+        raise HansaError("give the name of a namespace")
+    name: str = arguments.name
+    return name
+
+
+def _slices_text(found: NamespaceExplanation) -> str:
+    rows = [("CLUSTER", "SLICES", "STATE"), *((one.cluster, str(one.slices), str(one)) for one in found.clusters)]
+    return "\n".join([*found.lines(), "", *tables.lines(rows)])
 
 
 def _wanted(arguments: argparse.Namespace) -> Object | NamespacedName:
@@ -72,21 +91,9 @@ def _from_file(path: Path) -> Object:
     return pod if pod.namespace else pod.with_metadata(namespace="default")
 
 
-def _text(explained: Explained) -> str:
+def text(explained: Explanation) -> str:
+    """The explanation for people."""
     rows = [("CLUSTER", "NODE", "ANSWER"), *((one.cluster, one.node, str(one)) for one in explained.answers)]
-    widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
-    lines = [f"{row[0]:<{widths[0]}}   {row[1]:<{widths[1]}}   {row[2]}" for row in rows]
-    return "\n".join([f"pod {explained.pod.key} {explain.placed(explained.pod)}", "", *lines])
-
-
-def _json(explained: Explained) -> str:
-    pod = explained.pod
-    return json.dumps(
-        {
-            "pod": str(pod.key),
-            "node": pod.spec.get("nodeName", ""),
-            "placed": explain.placed(pod),
-            "answers": [one.as_json() for one in explained.answers],
-        },
-        indent=2,
-    )
+    remedy = [f"it {explained.remedy}"] if explained.remedy else []
+    notes = [f"- {line}" for line in (explained.decision, *explained.below, *explained.events, *remedy) if line]
+    return "\n".join([f"pod {explained.pod.key} {explained.placed}", *notes, "", *tables.lines(rows)])

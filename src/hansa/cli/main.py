@@ -16,6 +16,7 @@ from hansa.runtime.errors import HansaError
 COMMANDS = (
     *("agent", "completion", "demo", "descheduler", "doctor", "explain", "join", "leave", "local", "multi-scheduler"),
     *("status", "super-agent", "vc-manager", "vc-scheduler", "vc-syncer", "virtual-node", "vn-agent", "webhook"),
+    "whatif",
 )
 INTERRUPTED = 128 + signal.SIGINT
 

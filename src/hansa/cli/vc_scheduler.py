@@ -6,10 +6,8 @@ from typing import Any
 
 from hansa.app import program, vc_scheduler
 from hansa.app.vc_scheduler import SchedulerSettings
-from hansa.cli import component_flags, go_values, log_flags, loss_flags, unused_flags, upstream_flags
+from hansa.cli import component_flags, go_values, log_flags, loss_flags, slice_flags, unused_flags, upstream_flags
 from hansa.kube.credentials.source import CredentialSource
-from hansa.scheduling.pooling import annotations
-from hansa.scheduling.slicing import policies, pool, slices
 
 EXAMPLES = """\
 examples:
@@ -36,32 +34,7 @@ def add_to(commands: Any) -> None:
         metavar="FILE",
         help="kubeconfig of the meta cluster (default: as kubectl, or the pod's service account)",
     )
-    parser.add_argument(
-        "--slice",
-        default="",
-        metavar="JSON",
-        help='slice of namespaces without a slice annotation (default {"cpu":"2","memory":"4Gi"})',
-    )
-    parser.add_argument(
-        "--policy",
-        default="spread",
-        help='placement policy of slices: spread, pack, or "prefer region=eu:10; …" (default %(default)s)',
-    )
-    parser.add_argument(
-        "--headroom",
-        default="",
-        metavar="AMOUNT",
-        help='capacity of each super cluster to keep free, e.g. "10%%" or "cpu=2,memory=4Gi" (default none)',
-    )
-    go_values.add_boolean(
-        parser,
-        "--all-or-nothing",
-        default=False,
-        help="place a namespace only if all of its slices fit, instead of those that fit",
-    )
-    go_values.add_boolean(
-        parser, "--evict", default=False, help="when a quota shrinks, remove slices with running pods, too"
-    )
+    slice_flags.add_to(parser)
     loss_flags.add_to(parser, effect="its slices are placed elsewhere")
     go_values.add_negatable(parser, "--install", help="install CustomResourceDefinitions")
     component_flags.add_version(parser)
@@ -86,13 +59,8 @@ def read(arguments: argparse.Namespace) -> SchedulerSettings:
     """The settings given by the flags."""
     return SchedulerSettings(
         meta=CredentialSource(arguments.kubeconfig),
-        placing=annotations.PoolSettings(
-            slice=slices.parse(arguments.slice) if arguments.slice else slices.DEFAULT,
-            policy=policies.parse(arguments.policy),
-            may_be_partial=not arguments.all_or_nothing,
-            may_evict=arguments.evict,
-        ),
-        headroom=pool.headroom(arguments.headroom),
+        placing=slice_flags.placing(arguments),
+        headroom=slice_flags.headroom(arguments),
         lost_after=arguments.lost_after,
         fence_grace=loss_flags.fence_grace(arguments),
         is_installed=arguments.install,

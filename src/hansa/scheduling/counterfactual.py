@@ -7,10 +7,12 @@ import itertools
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import Any
 
 from hansa.kube.language import tolerations
 from hansa.kube.language.affinity import NodeAffinity
 from hansa.kube.language.tolerations import Taint, Toleration
+from hansa.model import capacity
 from hansa.scheduling import evaluation, filters, pod_affinity_terms
 from hansa.scheduling.cluster_view import ClusterView
 from hansa.scheduling.node import Node
@@ -18,22 +20,7 @@ from hansa.scheduling.pod_request import PodRequest
 from hansa.scheduling.verdict import amount_text
 
 
-@dataclass(frozen=True, slots=True)
-class Remedy:
-    """Changes of a pod, and resources that are missing on a node, with which the pod would fit there."""
-
-    node: str
-    changes: tuple[str, ...]
-    missing: Mapping[str, int]
-    request: PodRequest  # the changed pod, which also requests that much less: it fits now
-
-    def __str__(self) -> str:
-        lacks = " and ".join(amount_text(name, nano) for name, nano in sorted(self.missing.items()))
-        parts = (*self.changes, *([f"node {self.node} had {lacks} more free"] if lacks else ()))
-        return f"would fit if {' and '.join(parts)}"
-
-
-class _Constraint(Enum):
+class Constraint(Enum):
     """A constraint that a changed pod does not have."""
 
     TAINTS = "it tolerated"
@@ -41,42 +28,76 @@ class _Constraint(Enum):
     PODS = "it had no pod affinity, anti-affinity and topology spread constraints"
 
 
-def remedy(request: PodRequest, view: ClusterView) -> Remedy | None:
-    """The fewest changes after which a pod fits; None if it fits as it is, or if no node is ready."""
-    for count in range(len(_Constraint) + 1):
-        for dropped in itertools.combinations(_Constraint, count):
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """Changes of a pod, and resources that are missing on a node, with which the pod would fit there."""
+
+    node: str  # empty if the names of nodes are not known
+    missing: Mapping[str, int]
+    request: PodRequest  # the changed pod, which also requests that much less: it fits now
+    taints: tuple[Taint, ...] = ()
+    without: tuple[Constraint, ...] = ()
+
+    def parts(self) -> tuple[str, ...]:
+        """What has to change, as the ends of sentences that begin with "if"."""
+        of_node = f" of node {self.node}" if self.node else ""
+        lacks = " and ".join(amount_text(name, nano) for name, nano in sorted(self.missing.items()))
+        node = f"node {self.node}" if self.node else "one of its nodes"
+        return (
+            *(f"it tolerated the taint {taint}{of_node}" for taint in self.taints),
+            *(one.value for one in self.without),
+            *([f"{node} had {lacks} more free"] if lacks else ()),
+        )
+
+    def __str__(self) -> str:
+        return f"would fit if {' and '.join(self.parts())}"
+
+    def as_json(self) -> dict[str, Any]:
+        """The changes for `-o json`."""
+        found: dict[str, Any] = {"node": self.node}
+        if self.taints:
+            found["tolerate"] = [{"key": one.key, "value": one.value, "effect": one.effect} for one in self.taints]
+        if self.without:
+            found["without"] = [one.name.lower() for one in self.without]
+        return found | ({"moreFree": capacity.resource_list(self.missing)} if self.missing else {})
+
+
+def remedy(request: PodRequest, view: ClusterView, *, only: str = "") -> Remedy | None:
+    """The fewest changes after which a pod fits; None if it fits as it is, or if no node is ready.
+
+    `only` names the node that is asked for.
+    """
+    for count in range(len(Constraint) + 1):
+        for dropped in itertools.combinations(Constraint, count):
             nodes = evaluation.passing(_without(request, dropped), view)
-            best = min(nodes, key=lambda node: _distance(request, node), default=None)
+            asked = (node for node in nodes if not only or node.name == only)
+            best = min(asked, key=lambda node: _distance(request, node), default=None)
             if best is not None:
                 return _on(best, request, dropped)
     return None
 
 
-def _without(request: PodRequest, dropped: Collection[_Constraint]) -> PodRequest:
+def _without(request: PodRequest, dropped: Collection[Constraint]) -> PodRequest:
     """The pod without these constraints."""
-    if _Constraint.TAINTS in dropped:
+    if Constraint.TAINTS in dropped:
         request = replace(request, tolerations=(Toleration(operator="Exists"),))
-    if _Constraint.NODES in dropped:
+    if Constraint.NODES in dropped:
         request = replace(request, affinity=NodeAffinity())
-    return replace(request, pod_constraints=pod_affinity_terms.NONE) if _Constraint.PODS in dropped else request
+    return replace(request, pod_constraints=pod_affinity_terms.NONE) if Constraint.PODS in dropped else request
 
 
-def _on(node: Node, request: PodRequest, dropped: Collection[_Constraint]) -> Remedy | None:
+def _on(node: Node, request: PodRequest, dropped: Collection[Constraint]) -> Remedy | None:
     """The remedy on a node that passes the filters; None if the pod fits there as it is."""
     missing = dict(_missing(request, node))
-    taints = _untolerated(request, node) if _Constraint.TAINTS in dropped else ()
-    changes = (
-        *(f"it tolerated the taint {taint} of node {node.name}" for taint in taints),
-        *(one.value for one in dropped if one is not _Constraint.TAINTS),
-    )
-    if not (changes or missing):
+    taints = _untolerated(request, node) if Constraint.TAINTS in dropped else ()
+    without = tuple(one for one in dropped if one is not Constraint.TAINTS)
+    if not (taints or without or missing):
         return None
-    changed = _without(request, set(dropped) - {_Constraint.TAINTS})
+    changed = _without(request, without)
     added = tuple(Toleration(one.key, "Equal", one.value, one.effect) for one in taints)
     amounts = {name: max(0, nano - missing.get(name, 0)) for name, nano in request.amounts.items()}
-    return Remedy(
-        node.name, changes, missing, replace(changed, amounts=amounts, tolerations=(*request.tolerations, *added))
-    )
+    fitting = replace(changed, amounts=amounts, tolerations=(*request.tolerations, *added))
+    return Remedy(node.name, missing, fitting, taints, without)
 
 
 def _missing(request: PodRequest, node: Node) -> Iterator[tuple[str, int]]:

@@ -61,6 +61,24 @@ def passing(request: PodRequest, view: ClusterView, *, profile: Profile = SPREAD
             yield from (node for node in group.nodes.values() if not any(one(node) for one in node_checks))
 
 
+def refusal_on(
+    request: PodRequest, view: ClusterView, name: str, *, profile: Profile = SPREADING
+) -> tuple[Reason, ...]:
+    """Why a pod does not fit on one node; empty if it does."""
+    node = view.node(name)
+    if node is None:
+        return (Closed(f"node {name} does not exist"),)
+    for check in (check for one in profile.filters if (check := one(request, view)) is not None):
+        reason = (check.shape(node.shape) if check.shape else "") or (check.node(node) if check.node else "")
+        if reason:
+            return (Filtered(1, reason),)
+    return tuple(
+        Insufficient(resource, nano, node.free.get(resource, 0), name)
+        for resource, nano in sorted(request.amounts.items())
+        if nano > max(0, node.free.get(resource, 0))
+    )
+
+
 def _refused(group: NodeGroup, checks: list[NodeCheck], filtered: Counter[FilterReason]) -> bool:
     for check in checks:
         if check.shape is not None and (reason := check.shape(group.shape)):

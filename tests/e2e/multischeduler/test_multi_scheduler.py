@@ -9,6 +9,7 @@ import yaml
 from eventually import eventually
 from league import PATIENCE
 
+PROVIDER = {"key": "virtual-kubelet.io/provider", "value": "k8s", "effect": "NoSchedule"}
 pytestmark = pytest.mark.timeout(400)
 
 
@@ -134,7 +135,12 @@ async def test_what_explain_says_would_make_a_pod_fit_does(scheduler, namespace,
     [first] = [one for one in (await scheduler.explain("pod", f"{namespace}/first"))["answers"] if one["fits"]]
     assert first["fitsOn"] == "multi-large-0", "where it is, without its own copy"
     new = tmp_path / "new.yaml"  # the pod with 1 CPU less
-    new.write_text(yaml.safe_dump(a_pod("new", cpu="2") | {"metadata": {"name": "new", "namespace": namespace}}))
+    described = a_pod("new", cpu="2") | {"metadata": {"name": "new", "namespace": namespace}}
+    new.write_text(yaml.safe_dump(described))
+    answers = {one["cluster"]: one for one in (await scheduler.explain("pod", "--pod-file", str(new)))["answers"]}
+    assert answers["small"]["changes"] == [{"node": "vn-small", "tolerate": [PROVIDER]}], "its virtual node refuses it"
+    described["spec"]["tolerations"] = [{"operator": "Exists"}]
+    new.write_text(yaml.safe_dump(described))
     [answer] = [one for one in (await scheduler.explain("pod", "--pod-file", str(new)))["answers"] if one["fits"]]
     assert answer["cluster"] == "small"
     await scheduler.make(namespace, "third", cpu="2")

@@ -80,6 +80,19 @@ async def find_name(client: Client, uid: str) -> str:
     return names[0] if names else ""
 
 
+def settings_of(found: objects.Object, headroom: pool.Headroom) -> MemberSettings:
+    """The settings of a member, from its Cluster; `headroom` is the default."""
+    text = found.annotations.get(keys.HEADROOM, "")
+    try:
+        headroom = pool.headroom(text) if text else headroom
+    except pool.HeadroomError as error:
+        log.warning("invalid headroom annotation, default used", extra={"cluster": found.name, "error": str(error)})
+    is_leaving = found.is_deleting or bool(_leaving(found))
+    has_agent = found.annotations.get(keys.AGENT) == "true"
+    closed = f"Cluster {found.key} is {Phase.FAILED}" if found.status.get("phase") == Phase.FAILED else ""
+    return MemberSettings(dict(found.labels), headroom, is_leaving, has_agent, closed)
+
+
 def _served(definition: objects.Object) -> Resource:
     served = [one["name"] for one in definition.spec["versions"] if one.get("served")]
     return Resource(GROUP, OUR_VERSION if OUR_VERSION in served else served[0], "clusters", kind="Cluster")
@@ -190,7 +203,7 @@ class PoolMembers:
             self._update_settings(key.name, replace(member.settings, closed=closed))
 
     async def _keep(self, found: objects.Object, member: _Member | None) -> None:
-        secret, settings = await self._secret(found.key), self._settings(found)
+        secret, settings = await self._secret(found.key), settings_of(found, self._headroom)
         self._update_settings(found.name, settings)
         if member is not None:
             self._members[found.name] = replace(member, settings=settings)
@@ -202,17 +215,6 @@ class PoolMembers:
             self._members[found.name] = _Member(found.key, credentials, client, settings)
             self._registry.join(self._join_cluster(found.name, client))
             log.info("cluster joined pool", extra={"cluster": found.name})
-
-    def _settings(self, found: objects.Object) -> MemberSettings:
-        headroom, text = self._headroom, found.annotations.get(keys.HEADROOM, "")
-        try:
-            headroom = pool.headroom(text) if text else headroom
-        except pool.HeadroomError as error:
-            log.warning("invalid headroom annotation, default used", extra={"cluster": found.name, "error": str(error)})
-        is_leaving = found.is_deleting or bool(_leaving(found))
-        has_agent = found.annotations.get(keys.AGENT) == "true"
-        closed = f"Cluster {found.key} is {Phase.FAILED}" if found.status.get("phase") == Phase.FAILED else ""
-        return MemberSettings(dict(found.labels), headroom, is_leaving, has_agent, closed)
 
     async def _secret(self, key: objects.NamespacedName) -> objects.Object | None:
         if key not in self._secrets:

@@ -74,7 +74,7 @@ def choose(
     tried = []
     for cluster, number in holding.placements.items():
         taken = used.get(cluster, {})
-        reasons: tuple[Reason, ...] = tuple(_exhausted(request, taken, holding, number))
+        reasons: tuple[Reason, ...] = tuple(exhausted(request, taken, holding, number))
         if avoided and cluster in avoided:
             reasons = (Closed(avoided[cluster]),)
         # Slices fill evenly, so that a later burst of pods fits in every cluster.
@@ -83,7 +83,8 @@ def choose(
     return candidates.choose(request, tried, profile=profile)
 
 
-def _exhausted(request: PodRequest, taken: requests.Amounts, holding: Holding, number: int) -> Iterator[Exhausted]:
+def exhausted(request: PodRequest, taken: requests.Amounts, holding: Holding, number: int) -> Iterator[Exhausted]:
+    """The resources of which a number of slices has too little left, besides what is taken."""
     for name, nano in holding.slice.items():
         left, requested = nano * number - taken.get(name, 0), request.amounts.get(name, 0)
         if requested > left:

@@ -1,0 +1,1 @@
+"""Questions about running systems: `hansa explain` and `hansa whatif`. They read once, and change nothing."""

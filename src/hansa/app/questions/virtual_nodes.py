@@ -1,0 +1,60 @@
+"""Pods on virtual nodes: reads the upper cluster and the clusters behind its virtual nodes."""
+
+import asyncio
+
+from hansa.app.questions import reading
+from hansa.app.questions.reading import Reader, Where
+from hansa.kube.client import Client
+from hansa.kube.objects import Object
+from hansa.model import keys
+from hansa.modes import multi_scheduler_settings
+from hansa.runtime.errors import HansaError
+from hansa.scheduling import explanation
+from hansa.scheduling.explanation import Explanation
+from hansa.scheduling.forecasting.virtual_nodes import VirtualNodes
+from hansa.scheduling.watching import listing
+
+MODE = "virtual nodes"
+
+
+async def read(reader: Reader, upper: Client, where: Where) -> VirtualNodes:
+    """All clusters at this moment."""
+    above, *below = await asyncio.gather(
+        listing.listed("upper", upper), *(reader.snapshot(name, source) for name, source in where.lowers.items())
+    )
+    if above.unknown:
+        raise HansaError(f"the upper cluster cannot be read: {above.unknown}")
+    found = VirtualNodes(
+        above,
+        {one.name: one for one in below},
+        multi_scheduler_settings.lower_of,
+        multi_scheduler_settings.request_of,
+    )
+    if not found.nodes:
+        raise HansaError('no virtual node of a cluster in --config exists; see "hansa virtual-node --help"')
+    return found
+
+
+async def explain(reader: Reader, upper: Client, where: Where, wanted: Object) -> Explanation:
+    """Explain a pod that exists, or one that would be created."""
+    world, events = await asyncio.gather(read(reader, upper, where), reading.events(upper, wanted))
+    cluster, copy = world.cluster_of(wanted), world.copy_of(wanted)
+    return Explanation(
+        wanted,
+        MODE,
+        tuple(world.answers(wanted)),
+        cluster=cluster,
+        decision=_decision(wanted),
+        below=() if copy is None else (explanation.copy_state(copy, cluster),),
+        events=explanation.messages(events, times=map(reading.time_of, events)),
+    )
+
+
+def _decision(pod: Object) -> str:
+    """Who chose its node, or will."""
+    scheduler = pod.spec.get("schedulerName", "default-scheduler")
+    parked = pod.annotations.get(keys.CLUSTER_SELECTOR, "")
+    below = f"; in lower clusters the constraints {parked} apply" if parked else ""
+    avoided = pod.annotations.get(keys.AVOIDS, "")
+    avoids = f"; it avoids {avoided}, which refused pods of its owner" if avoided else ""
+    return f"the node is chosen by scheduler {scheduler} in the upper cluster{below}{avoids}"

@@ -1,0 +1,34 @@
+"""The flags of `hansa whatif`."""
+
+import pytest
+
+from hansa.kube.language import quantity
+from hansa.scheduling.forecasting import changes
+from hansa.scheduling.forecasting.changes import Drain, InvalidChange, Quota
+
+CPU = quantity.UNIT
+
+
+def test_a_node_has_the_default_number_of_pods_unless_it_is_given():
+    assert changes.add_node("r1=cpu=8").amounts == {"cpu": 8 * CPU, "pods": 110 * CPU}
+    assert changes.add_node("r1=cpu=8,pods=5").amounts == {"cpu": 8 * CPU, "pods": 5 * CPU}
+
+
+def test_a_target_has_a_slash_in_its_name():
+    assert changes.drain("default/c2/node-1") == Drain("default/c2", "node-1")
+
+
+def test_a_quota_may_name_requests():
+    assert changes.quota("shop=requests.cpu=2") == Quota("shop", {"cpu": 2 * CPU})
+
+
+@pytest.mark.parametrize("text", ["", "r1", "r1=", "=cpu=8", "r1=cpu", "r1=cpu=many", "r1=cpu=-1"])
+def test_a_node_that_cannot_be_parsed_is_refused_with_the_form(text):
+    with pytest.raises(InvalidChange, match="use CLUSTER=cpu=8,memory=32Gi"):
+        changes.add_node(text)
+
+
+@pytest.mark.parametrize("text", ["", "r1", "/n1", "r1/"])
+def test_a_drain_that_cannot_be_parsed_is_refused(text):
+    with pytest.raises(InvalidChange, match="use CLUSTER/NODE"):
+        changes.drain(text)
