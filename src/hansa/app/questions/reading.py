@@ -39,6 +39,7 @@ class Reader:
 
     def __init__(self, command: str, stack: contextlib.AsyncExitStack) -> None:
         self._command, self._stack = command, stack
+        self.clients: dict[str, Client] = {}  # of snapshots, by the name of the cluster
 
     async def connect(self, source: CredentialSource) -> Client:
         """A client with the credentials of flags."""
@@ -53,7 +54,7 @@ class Reader:
         """A cluster; unknown if it cannot be connected or read."""
         try:
             credentials = await source.find() if isinstance(source, CredentialSource) else source
-            client = await self.client(credentials)
+            client = self.clients[name] = await self.client(credentials)
         except HansaError as error:
             return snapshot.unread(name, str(error))
         return await listing.listed(name, client)

@@ -92,13 +92,17 @@ async def _in_pool(asked: _Asked, clusters: list[Object]) -> Explanation:
     assigned = world.supers.get(cluster)
     copy = None if assigned is None else _copy(assigned.snapshot, asked)
     quota = pool_answers.larger_quota(world, key, pod)
+    lowest = next(
+        (client for name, client in asked.tenant.reader.clients.items() if not cluster or name == cluster), None
+    )
+    refused = "" if copy is not None else await restrictions.refusal(pod, vc, asked.tenant.client, lowest)
     return Explanation(
         pod,
         POOL,
         tuple(pool_answers.answers(world, key, pod)),
         cluster=cluster,
         decision=_pool_decision(world, ref, cluster),
-        below=await _below(asked, cluster, copy, is_assigned=bool(cluster)),
+        below=_below(asked, cluster, copy, refused),
         events=asked.events,
         changes=() if quota is None else (quota,),
     )
@@ -124,7 +128,7 @@ async def _in_one(asked: _Asked) -> Explanation:
         (_answer(found, asked, copy, refused),),
         cluster=name if copy is not None else "",
         decision=f"VirtualCluster {asked.tenant.vc.key} has one super cluster",
-        below=await _below(asked, name, copy, is_assigned=True),
+        below=_below(asked, name, copy, refused),
         events=asked.events,
     )
 
@@ -147,15 +151,16 @@ def _copy(found: Snapshot, asked: _Asked) -> Object | None:
     return copy if copy is not None and pool.is_copy_of(copy, asked.pod) else None
 
 
-async def _below(asked: _Asked, cluster: str, copy: Object | None, *, is_assigned: bool) -> tuple[str, ...]:
+def _below(asked: _Asked, cluster: str, copy: Object | None, refused: str) -> tuple[str, ...]:
     """What the super cluster says of the copy, or why there is none."""
     if copy is not None:
         return (explanation.copy_state(copy, cluster),)
-    if not is_assigned or not asked.pod.uid:
-        return ()
+    lines = [f"it would not be synced: {refused}"] if refused else []
+    if not asked.pod.uid:
+        return tuple(lines)
     full = asked.tenant.vc.condition(ConditionType.WITHIN_LIMITS)
     synced = asked.tenant.vc.condition(ConditionType.SYNCED)
-    lines = [f"it has no copy in {cluster}"]
+    lines += [f"it has no copy in {cluster}"] if cluster else []
     lines += [f"limits of the tenant: {full.message}"] if full is not None and full.status == "False" else []
     lines += [f"the tenant is not synced: {synced.message}"] if synced is not None and synced.status == "False" else []
     return tuple(lines)

@@ -46,7 +46,7 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """A pod that leaves its node. Without `is_replaced` its controller waits, or the pod stays as it is: see `fate`."""
+    """Why a pod leaves its node. With another fate than MOVES it has no successor."""
 
     reason: str
     fate: Fate = Fate.MOVES

@@ -85,7 +85,7 @@ def test_a_delegates_room_counts_as_its_own():
 
 @pytest.mark.parametrize("seed", range(50))
 def test_the_answers_are_those_of_the_binder(seed):
-    rng = random.Random(seed)  # noqa: S311
+    rng = random.Random(seed)
     targets = {
         name: [
             a_node(f"n{number}", cpu=str(rng.randint(1, 4)), labels={REGION: rng.choice(("eu", "us"))})
@@ -115,7 +115,7 @@ def test_a_drained_node_and_a_new_one():
     pods = [a_bound("web", on="c1", at="n1", cpu="2"), a_proxy("large", cpu="6")]
     base = FederationWorld(a_federation(pods, c1=[a_node("n1", cpu="1"), a_node("n2", cpu="1")], c2=[a_node("n3")]))
     assert fates(forecast(base, [Drain("c1", "n1")])) == {"large": ("pends", ""), "web": ("moves", "c2")}
-    amounts = {name: 9 * quantity.UNIT for name in ("cpu", "pods")}
+    amounts = dict.fromkeys(("cpu", "pods"), 9 * quantity.UNIT)
     assert fates(forecast(base, [AddNode("c1", amounts)])) == {"large": ("starts", "c1")}
 
 
