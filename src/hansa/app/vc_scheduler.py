@@ -19,12 +19,12 @@ from hansa.kube.credentials import Credentials
 from hansa.kube.credentials.source import CredentialSource
 from hansa.kube.objects import Object
 from hansa.model import tenant_names
-from hansa.scheduling.pooling import annotations, pool_members
+from hansa.scheduling.pooling import pool_members
 from hansa.scheduling.pooling.pool_cluster import LossTimeout
 from hansa.scheduling.pooling.pool_clusters import PoolClusters
 from hansa.scheduling.pooling.pool_members import PoolMembers
 from hansa.scheduling.pooling.pool_scheduler import PoolScheduler
-from hansa.scheduling.slicing import pool
+from hansa.scheduling.slicing import annotations, pool
 from hansa.tenancy import api, installing
 from hansa.tenancy.pool.fence_renewal import AgentAnnotations, FenceRenewer, FenceSettings
 from hansa.tenancy.pool.placement_records import PlacementRecords

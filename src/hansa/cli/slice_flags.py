@@ -3,8 +3,8 @@
 import argparse
 
 from hansa.cli import go_values
-from hansa.scheduling.pooling.annotations import PoolSettings
 from hansa.scheduling.slicing import policies, pool, slices
+from hansa.scheduling.slicing.annotations import PoolSettings
 from hansa.scheduling.slicing.pool import Headroom
 
 

@@ -26,6 +26,7 @@ class Constraint(Enum):
     TAINTS = "it tolerated"
     NODES = "it had no nodeSelector and no required node affinity"
     PODS = "it had no pod affinity, anti-affinity and topology spread constraints"
+    PORTS = "it had no host ports"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,8 @@ def _without(request: PodRequest, dropped: Collection[Constraint]) -> PodRequest
         request = replace(request, tolerations=(Toleration(operator="Exists"),))
     if Constraint.NODES in dropped:
         request = replace(request, affinity=NodeAffinity())
+    if Constraint.PORTS in dropped:
+        request = replace(request, host_ports=frozenset())
     return replace(request, pod_constraints=pod_affinity_terms.NONE) if Constraint.PODS in dropped else request
 
 

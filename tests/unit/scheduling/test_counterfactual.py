@@ -61,3 +61,8 @@ def test_pods_that_keep_it_off():
 def test_an_overcommitted_node_lacks_more_than_the_request():
     full = a_pod("full", on="n1", cpu="6")
     assert said(a_pod(cpu="1"), a_node("n1", cpu="4"), full) == "would fit if node n1 had 3 CPU more free"
+
+
+def test_host_ports_that_are_taken():
+    ports = {"containers": [{"name": "c", "image": "i", "ports": [{"containerPort": 80, "hostPort": 80}]}]}
+    assert said(a_pod(**ports), a_node("n1"), a_pod("other", on="n1", **ports)) == "would fit if it had no host ports"

@@ -13,7 +13,8 @@ from hansa.model import keys
 from hansa.runtime.errors import HansaError
 from hansa.scheduling import snapshot
 from hansa.scheduling.forecasting.pool import PoolWorld, Space, SuperCluster
-from hansa.scheduling.pooling import annotations, pool_members, records
+from hansa.scheduling.pooling import pool_members, records
+from hansa.scheduling.slicing import annotations
 from hansa.scheduling.slicing.placements import Holding
 from hansa.scheduling.slicing.pool import State
 from hansa.tenancy.api import VirtualCluster

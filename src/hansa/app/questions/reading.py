@@ -15,7 +15,7 @@ from hansa.kube.objects import NamespacedName, Object
 from hansa.kube.resource import Resource
 from hansa.runtime.errors import HansaError
 from hansa.scheduling import snapshot
-from hansa.scheduling.pooling.annotations import PoolSettings
+from hansa.scheduling.slicing.annotations import PoolSettings
 from hansa.scheduling.slicing.pool import Headroom
 from hansa.scheduling.snapshot import Snapshot
 from hansa.scheduling.watching import listing

@@ -10,9 +10,8 @@ from hansa.model.requests import is_finished
 from hansa.scheduling import evaluation, pod_request
 from hansa.scheduling.cluster_view import ClusterView
 from hansa.scheduling.pod_request import PodRequest
-from hansa.scheduling.pooling import annotations
-from hansa.scheduling.pooling.annotations import PoolSettings
-from hansa.scheduling.slicing import planning, pod_choice
+from hansa.scheduling.slicing import annotations, planning, pod_choice
+from hansa.scheduling.slicing.annotations import PoolSettings
 from hansa.scheduling.slicing.placements import Holding
 from hansa.scheduling.slicing.planning import SlicePlan
 from hansa.scheduling.slicing.pod_choice import Assignments

@@ -11,7 +11,7 @@ from hansa.scheduling.forecasting import leaving, made_nodes
 from hansa.scheduling.forecasting.changes import AddNode, Change, Drain, InvalidChange, Lose, Quota
 from hansa.scheduling.forecasting.forecast import Choice, Departure, Fate, SliceChange, Subject
 from hansa.scheduling.forecasting.pool import PoolWorld, Space, SuperCluster
-from hansa.scheduling.pooling import annotations
+from hansa.scheduling.slicing import annotations
 from hansa.scheduling.slicing.planning import SlicePlan
 from hansa.scheduling.slicing.pool import State
 from hansa.scheduling.snapshot import Snapshot

@@ -14,12 +14,12 @@ from hansa.kube import client, errors, objects, resources
 from hansa.model import keys
 from hansa.runtime import clock
 from hansa.runtime.errors import HansaError
-from hansa.scheduling.pooling import annotations, records
+from hansa.scheduling.pooling import records
 from hansa.scheduling.pooling.pool_clusters import PoolClusters
 from hansa.scheduling.pooling.records import Records
 from hansa.scheduling.pooling.reservations import Reservations
 from hansa.scheduling.pooling.upper_clusters import NAMESPACE, NamespaceRef, Upper, Uppers
-from hansa.scheduling.slicing import placements
+from hansa.scheduling.slicing import annotations, placements
 from hansa.scheduling.slicing.placements import Holding
 from hansa.scheduling.slicing.planning import SlicePlan, plan
 

@@ -14,11 +14,10 @@ from hansa.model import keys, requests
 from hansa.model.placement import node_of
 from hansa.runtime import clock
 from hansa.scheduling import evaluation, pod_request
-from hansa.scheduling.pooling import annotations
 from hansa.scheduling.pooling.pool_clusters import PoolClusters
 from hansa.scheduling.pooling.reservations import Reservations
 from hansa.scheduling.pooling.upper_clusters import PodRef, Upper, Uppers
-from hansa.scheduling.slicing import pod_choice
+from hansa.scheduling.slicing import annotations, pod_choice
 from hansa.scheduling.slicing.pod_choice import Assignment
 from hansa.scheduling.slicing.pool import State
 from hansa.scheduling.verdict import Fit

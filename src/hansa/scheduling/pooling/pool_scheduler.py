@@ -12,13 +12,13 @@ from hansa.engine.cluster import Cluster
 from hansa.engine.registry import ClusterRegistry
 from hansa.runtime import clock, metrics, tasks
 from hansa.runtime.errors import HansaError
-from hansa.scheduling.pooling import annotations
 from hansa.scheduling.pooling.namespace_scheduler import NamespaceScheduler
 from hansa.scheduling.pooling.pod_scheduler import Below, PodScheduler
 from hansa.scheduling.pooling.pool_clusters import PoolClusters
 from hansa.scheduling.pooling.records import Records
 from hansa.scheduling.pooling.reservations import Reservations
 from hansa.scheduling.pooling.upper_clusters import NAMESPACE, NamespaceRef, PodRef, Uppers
+from hansa.scheduling.slicing import annotations
 from hansa.scheduling.slicing.pool import State
 
 log = logging.getLogger(__name__)

@@ -4,9 +4,8 @@ Every decision is recorded here before its write, so that concurrent decisions n
 """
 
 from hansa.kube import objects
-from hansa.scheduling.pooling import annotations
 from hansa.scheduling.pooling.upper_clusters import NamespaceRef, PodRef
-from hansa.scheduling.slicing import placements, pod_choice
+from hansa.scheduling.slicing import annotations, placements, pod_choice
 from hansa.scheduling.slicing.placements import Holding
 from hansa.scheduling.slicing.pod_choice import Assignment, Assignments, Used
 from hansa.scheduling.slicing.pool import Pool

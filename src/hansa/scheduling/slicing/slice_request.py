@@ -1,4 +1,4 @@
-"""The input of planning for one namespace. `pooling.annotations` makes it from objects."""
+"""The input of planning for one namespace. `annotations` makes it from objects."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -4,10 +4,9 @@ import pytest
 
 from hansa.kube.objects import Object
 from hansa.model import keys
-from hansa.scheduling.pooling import annotations
 from hansa.scheduling.pooling.reservations import Reservations
 from hansa.scheduling.pooling.upper_clusters import NamespaceRef, PodRef
-from hansa.scheduling.slicing import placements, policies, slices
+from hansa.scheduling.slicing import annotations, placements, policies, slices
 from hansa.scheduling.slicing.placements import Holding
 from hansa.scheduling.slicing.pod_choice import Assignment
 from hansa.scheduling.slicing.pool import Member
