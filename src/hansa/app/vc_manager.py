@@ -19,13 +19,15 @@ from hansa.modes import virtualcluster
 from hansa.modes.virtualcluster_settings import VirtualClusterSettings as ModeSettings
 from hansa.runtime.clock import Clock
 from hansa.tenancy import installing
-from hansa.tenancy.operator import cluster_versions
+from hansa.tenancy.operator import cluster_versions, etcd_storage
 from hansa.tenancy.operator.controller import VirtualClusters
+from hansa.tenancy.operator.etcd_storage import EtcdStorage
 from hansa.tenancy.operator.existing import Existing
 from hansa.tenancy.operator.process import orphans
 from hansa.tenancy.operator.process import provisioner as processes
 from hansa.tenancy.operator.process.provisioner import ProcessProvisioner
 from hansa.tenancy.operator.provisioning import Provisioner
+from hansa.tenancy.operator.service_address import Access
 from hansa.tenancy.operator.service_cidrs import ServiceCidrPool
 from hansa.tenancy.operator.statefulset import StatefulSets
 
@@ -42,6 +44,8 @@ class ManagerSettings:
     process: processes.ProcessSettings
     pool: ServiceCidrPool
     vn_agent_ca: bytes = b""  # PEM; API servers verify vn-agents by it
+    storage: EtcdStorage = etcd_storage.DEFAULT
+    access: Access = Access.SERVICE
     workers: int = 10
     deadline: float = 600.0
     is_installed: bool = True
@@ -98,7 +102,9 @@ def provisioners(settings: ManagerSettings, client: Client, *, meta: str, clock:
         case ProcessProvisioner.name:
             chosen = ProcessProvisioner(settings.process, meta=meta)
         case StatefulSets.name:
-            chosen = StatefulSets(client, vn_agent_ca=settings.vn_agent_ca)
+            chosen = StatefulSets(
+                client, vn_agent_ca=settings.vn_agent_ca, storage=settings.storage, access=settings.access
+            )
     synced = [kind for kind, rule in virtualcluster.shared(ModeSettings()).rules.items() if rule.is_synced]
     existing: Provisioner = Existing(client, synced=synced, user_agent=agent(COMPONENT), clock=clock)
     return {one.name: one for one in (chosen, existing) if one is not None}

@@ -15,8 +15,10 @@ from hansa.kube.credentials.source import CredentialSource
 from hansa.runtime.errors import HansaError
 from hansa.tenancy import api
 from hansa.tenancy.operator import service_cidrs
+from hansa.tenancy.operator.etcd_storage import EtcdStorage, Medium
 from hansa.tenancy.operator.process import provisioner as processes
 from hansa.tenancy.operator.process.provisioner import ProcessProvisioner
+from hansa.tenancy.operator.service_address import Access
 from hansa.tenancy.operator.service_cidrs import ServiceCidrPool
 from hansa.tenancy.operator.statefulset import StatefulSets
 
@@ -94,6 +96,7 @@ def add_to(commands: Any) -> None:
         " verified)",
     )
     feature_gates.add_to(parser, has_pooling=False)
+    _add_statefulsets(parser.add_argument_group("control planes as StatefulSets"))
     _add_process(parser.add_argument_group("control planes as processes"))
     component_flags.add_version(parser)
     component_flags.add_metrics(parser)
@@ -117,6 +120,29 @@ def _add_ranges(parser: argparse.ArgumentParser) -> None:
         default=service_cidrs.DEFAULT_PREFIX,
         metavar="BITS",
         help="prefix length of the subnets of --service-range (default %(default)s)",
+    )
+
+
+def _add_statefulsets(group: Any) -> None:
+    group.add_argument(
+        "--etcd-storage",
+        choices=tuple(map(str, Medium)),
+        default=str(Medium.CLAIM),
+        help="where etcd of new tenants keeps its data: in the claims of the ClusterVersion, or in an emptyDir, which"
+        " is lost with the pod (default %(default)s)",
+    )
+    group.add_argument(
+        "--etcd-storage-class",
+        default="",
+        metavar="NAME",
+        help="StorageClass of claims that name none (default: the cluster's default StorageClass)",
+    )
+    group.add_argument(
+        "--kubeconfig-address",
+        choices=tuple(map(str, Access)),
+        default=str(Access.SERVICE),
+        help="address of API servers in tenants' kubeconfigs, which vc-syncer uses: the cluster IP of the Service, or,"
+        " from outside of the cluster, a node's port or the load balancer (default %(default)s)",
     )
 
 
@@ -177,6 +203,8 @@ def read(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Manag
         process=process,
         pool=ServiceCidrPool(arguments.service_range, arguments.service_prefix),
         vn_agent_ca=_certificates(arguments.vn_agent_ca),
+        storage=EtcdStorage(Medium(arguments.etcd_storage), arguments.etcd_storage_class),
+        access=Access(arguments.kubeconfig_address),
         workers=arguments.num_reconciles,
         deadline=arguments.provisioner_timeout,
         is_installed=arguments.install,

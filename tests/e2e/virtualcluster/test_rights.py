@@ -45,7 +45,7 @@ async def settled(*accounts):
 async def test_manager_and_syncer_need_exactly_the_rights_of_their_manifests(harbour, guest, tmp_path):
     manager = account(harbour, "vc-manager", tmp_path, "vc-manager")
     syncer = account(harbour, "vc-syncer", tmp_path, "vc-syncer", "super-rights", "vc-syncer-super")
-    installs = ("--install=false", "--sample-cluster-versions")
+    installs = ("--install=false", "--sample-cluster-versions", "--etcd-storage=emptyDir")
     where = ("--kubeconfig", str(manager.kubeconfig))
     managing = ("vc-manager", *where, "--provisioner", "statefulset", *installs, *ELECTED)
     await installing.install(harbour.client)

@@ -15,6 +15,7 @@ from hansa.model import keys
 from hansa.runtime import clock
 from hansa.tenancy import api
 from hansa.tenancy.api import VIRTUAL_CLUSTERS
+from hansa.tenancy.operator.etcd_storage import EtcdStorage, Medium
 from hansa.tenancy.operator.existing import Existing
 from hansa.tenancy.operator.statefulset import StatefulSets
 from kubectl_vc import KubectlVc, cluster_of
@@ -26,7 +27,9 @@ from programs import Kubectl
 async def manager(meta):
     synced = (resources.STORAGE_CLASSES, resources.CUSTOM_RESOURCE_DEFINITIONS, resources.LEASES)
     more = {"user_agent": "hansa-test", "clock": clock.SystemClock(), "cleanup_seconds": 4.0}
-    async with operator(meta, StatefulSets(meta), Existing(meta, synced=synced, **more)) as running:
+    async with operator(
+        meta, StatefulSets(meta, storage=EtcdStorage(Medium.EMPTY_DIR)), Existing(meta, synced=synced, **more)
+    ) as running:
         yield running
 
 

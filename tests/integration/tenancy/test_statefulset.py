@@ -15,6 +15,7 @@ from hansa.kube.objects import NamespacedName
 from hansa.tenancy import api, installing
 from hansa.tenancy.api import CLUSTER_VERSIONS, VIRTUAL_CLUSTERS
 from hansa.tenancy.operator import cluster_versions
+from hansa.tenancy.operator.etcd_storage import EtcdStorage, Medium
 from hansa.tenancy.operator.statefulset import StatefulSets
 from operator_loop import operator
 
@@ -23,7 +24,7 @@ COMPONENTS = ("etcd", "apiserver", "controller-manager")
 
 @pytest.fixture
 async def manager(meta):
-    async with operator(meta, StatefulSets(meta)) as running:
+    async with operator(meta, StatefulSets(meta, storage=EtcdStorage(Medium.EMPTY_DIR))) as running:
         yield running
 
 

@@ -44,7 +44,10 @@ class BadSecret(HansaError):
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """The subjects and the lifetime of certificates. `names` and `etcd_names` are SANs besides the default ones."""
+    """The subjects and the lifetime of certificates. `names` and `etcd_names` are SANs besides the default ones.
+
+    `server_name` verifies a `server` that is no SAN, such as a node that may be replaced.
+    """
 
     root: str
     cluster: str
@@ -53,6 +56,7 @@ class Identity:
     inner_server: str
     names: tuple[str, ...] = ()
     etcd_names: tuple[str, ...] = ()
+    server_name: str = ""
     lifetime: timedelta = timedelta(days=365)
 
     def subjects(self) -> dict[str, Subject]:
@@ -100,8 +104,9 @@ def complete(identity: Identity, found: Mapping[str, Object], now: datetime) -> 
         if have is None or not _is_good(have, signer, subject, now):
             have = certificates.issue(signer, subject, now, lifetime=identity.lifetime)
         pairs[name] = have
-    servers = {CONTROLLER_MANAGER: identity.inner_server, ADMIN: identity.server}
-    return Pki(pairs, {name: kubeconfig(identity.cluster, servers[name], root, pairs[name]) for name in KUBECONFIGS})
+    inner = kubeconfig(identity.cluster, identity.inner_server, root, pairs[CONTROLLER_MANAGER])
+    admin = kubeconfig(identity.cluster, identity.server, root, pairs[ADMIN], server_name=identity.server_name)
+    return Pki(pairs, {CONTROLLER_MANAGER: inner, ADMIN: admin})
 
 
 def secrets(pki: Pki, root: str) -> list[Object]:
@@ -128,13 +133,17 @@ def secret(namespace: str, name: str, kind: str, data: Mapping[str, bytes]) -> O
     )
 
 
-def kubeconfig(cluster: str, server: str, root: KeyPair, client: KeyPair) -> bytes:
+def kubeconfig(cluster: str, server: str, root: KeyPair, client: KeyPair, *, server_name: str = "") -> bytes:
     """A kubeconfig with one cluster, one user and the context `default`; it verifies the server's certificate."""
+    named = {"tls-server-name": server_name} if server_name else {}
     content = {
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": [
-            {"name": cluster, "cluster": {"server": server, "certificate-authority-data": _b64(root.certificate)}}
+            {
+                "name": cluster,
+                "cluster": {"server": server, "certificate-authority-data": _b64(root.certificate), **named},
+            }
         ],
         "users": [
             {

@@ -29,13 +29,15 @@ class DesiredControlPlane:
 class Endpoint:
     """The URLs of a tenant's API server: for clients, and for its own controller-manager.
 
-    `names` and `etcd_names` are SANs of its certificates besides those that all tenants have.
+    `names` and `etcd_names` are SANs of its certificates besides those that all tenants have. `server_name` is the name
+    by which clients verify a server whose certificate lacks its address.
     """
 
     server: str
     inner_server: str
     names: tuple[str, ...] = ()
     etcd_names: tuple[str, ...] = ()
+    server_name: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,15 @@ service CIDR and etcd's members.
 import copy
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hansa.kube.objects import Object
 from hansa.kube.resources import CONFIG_MAPS, NETWORK_POLICIES, SERVICES, STATEFUL_SETS
 from hansa.model import keys
 from hansa.tenancy.api import BadVirtualCluster, Bundle
-from hansa.tenancy.operator import pki
+from hansa.tenancy.operator import etcd_storage, pki
+from hansa.tenancy.operator.etcd_storage import EtcdStorage
 from hansa.tenancy.operator.pki import Pki
 from hansa.tenancy.operator.provisioning import DesiredControlPlane
 
@@ -47,9 +48,27 @@ def bundles(desired: DesiredControlPlane) -> dict[str, Bundle]:
     return found if spec.controller_manager is None else {**found, CONTROLLER_MANAGER: spec.controller_manager}
 
 
-def components(desired: DesiredControlPlane, keys_of: Pki, *, vn_agent_ca: bytes = b"") -> list[Component]:
-    """The objects of a control plane, by component, in the order of their start."""
-    return [_component(name, bundle, desired, keys_of, vn_agent_ca) for name, bundle in bundles(desired).items()]
+def components(
+    desired: DesiredControlPlane,
+    keys_of: Pki,
+    *,
+    vn_agent_ca: bytes = b"",
+    storage: EtcdStorage = etcd_storage.DEFAULT,
+    live_etcd: Object | None = None,
+) -> list[Component]:
+    """The objects of a control plane, by component, in the order of their start.
+
+    `storage` is that of a new etcd; `live_etcd` is its StatefulSet, if it exists already.
+    """
+    made = [_component(name, bundle, desired, keys_of, vn_agent_ca) for name, bundle in bundles(desired).items()]
+    etcd = made[0].statefulset
+    stored = etcd.with_fields(spec=storage.apply(etcd.spec, live_etcd))
+    return [replace(made[0], statefulset=stored), *made[1:]]
+
+
+def etcd_name(desired: DesiredControlPlane) -> str:
+    """The name of the StatefulSet of etcd."""
+    return str((desired.version.spec.etcd.statefulset.get("metadata") or {}).get("name") or ETCD)
 
 
 def vn_agent_config(desired: DesiredControlPlane, vn_agent_ca: bytes) -> Object:

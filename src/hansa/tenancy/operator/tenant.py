@@ -137,6 +137,7 @@ def identity(desired: DesiredControlPlane, endpoint: Endpoint) -> Identity:
         domain=desired.vc.domain,
         server=endpoint.server,
         inner_server=endpoint.inner_server,
+        server_name=endpoint.server_name,
         names=(*endpoint.names, str(desired.services[1]), *((external,) if external else ())),
         etcd_names=endpoint.etcd_names,
         lifetime=timedelta(days=desired.vc.expire_days),
