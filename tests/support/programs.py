@@ -13,6 +13,11 @@ from typing import Any
 import yaml
 
 
+def inside(netns: str) -> tuple[str, ...]:
+    """The beginning of a command line that runs in a network namespace; empty for that of the tests."""
+    return ("nsenter", f"--net=/run/netns/{netns}") if netns else ()
+
+
 class Refused(AssertionError):
     """The program ended with an error; the message is its output."""
 
@@ -20,8 +25,8 @@ class Refused(AssertionError):
 class Kubectl:
     """kubectl for one cluster."""
 
-    def __init__(self, binary: Path, kubeconfig: Path) -> None:
-        self.argv = (str(binary), "--kubeconfig", str(kubeconfig))
+    def __init__(self, binary: Path, kubeconfig: Path, *, netns: str = "") -> None:
+        self.argv = (*inside(netns), str(binary), "--kubeconfig", str(kubeconfig))
 
     async def __call__(self, *arguments: str, stdin: str = "") -> str:
         """Run it to its end; its stdout."""
@@ -84,9 +89,9 @@ class Hansa:
 
 
 @contextlib.asynccontextmanager
-async def hansa(*arguments: str, log: Path, env: dict[str, str] | None = None) -> AsyncIterator[Hansa]:
+async def hansa(*arguments: str, log: Path, env: dict[str, str] | None = None, netns: str = "") -> AsyncIterator[Hansa]:
     """Run a command for as long as the block lasts; its log is printed if the block fails."""
-    program = await start(*arguments, log=log, env=env)
+    program = await start(*arguments, log=log, env=env, netns=netns)
     try:
         yield program
     except BaseException:
@@ -105,10 +110,11 @@ def as_in_the_foreground() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-async def start(*arguments: str, log: Path, env: dict[str, str] | None = None) -> Hansa:
+async def start(*arguments: str, log: Path, env: dict[str, str] | None = None, netns: str = "") -> Hansa:
     """Start a `hansa` command; its output is appended to the log file."""
     with log.open("ab") as out:
         process = await asyncio.create_subprocess_exec(
+            *inside(netns),
             sys.executable,
             "-m",
             "hansa.cli.main",

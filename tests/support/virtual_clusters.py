@@ -1,5 +1,6 @@
 """VirtualClusters and ClusterVersions for tests, in the shape of upstream's samples."""
 
+import base64
 from typing import Any
 
 from hansa.kube.objects import Object
@@ -43,3 +44,8 @@ def bundle(name: str, command: str, args: list[str], *, service: dict[str, Any] 
         spec_of = {"selector": labels, **service}
         found["service"] = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": named}, "spec": spec_of}
     return found
+
+
+def decoded(secret: Object, key: str) -> bytes:
+    """One value of a Secret."""
+    return base64.b64decode(secret.get("data")[key])

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import functools
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -29,12 +30,15 @@ from hansa.tenancy.pool import cluster_id
 from hansa.tenancy.pool.fence_renewal import FenceRenewer, FenceSettings
 from hansa.tenancy.pool.placement_records import PlacementRecords
 from hansa.tenancy.pool.reachability_reports import Reporter
-from hansa.tenancy.syncing import serving
+from hansa.tenancy.syncing import api_addresses, serving
+from hansa.tenancy.syncing.api_relay import ApiRelay, RelaySettings
 from hansa.tenancy.syncing.conditions import TenantConditions
+from hansa.tenancy.syncing.dns_objects import NO_DNS, DnsSettings
 from hansa.tenancy.syncing.members import Members
 from hansa.tenancy.syncing.purging import Purging
 from hansa.tenancy.syncing.service_reach import ServiceReach
 from hansa.tenancy.syncing.super_clusters import NEVER, SuperClusters
+from hansa.tenancy.syncing.tenant_dns import TenantDns
 
 log = logging.getLogger(__name__)
 COMPONENT = "vc-syncer"
@@ -54,6 +58,8 @@ class SyncerSettings:
     meta: CredentialSource | None
     mode: ModeSettings
     tenants: TenantSettings  # defaults of all tenants; each VirtualCluster adds its own
+    dns: DnsSettings = NO_DNS
+    relay: RelaySettings | None = None
     name: str = "vc"
     lost_after: float = 60.0  # seconds that a super cluster of a pool may be unreachable before it is lost
     fence_grace: float = 30.0  # seconds more if an agent runs there, which deletes the pods first
@@ -85,6 +91,7 @@ async def run(settings: SyncerSettings) -> None:
             lost_after=settings.lost_after if settings.super_cluster is None else NEVER,
             fence_grace=settings.fence_grace,
             is_pooled=settings.mode.pool is not None,
+            relay=_relay(settings, program, registry),
             clock=program.clock,
         )
         below = None if settings.super_cluster is None else await connected(SUPER, settings.super_cluster)
@@ -108,6 +115,7 @@ async def run(settings: SyncerSettings) -> None:
         components = _Components(settings, program, registry, supers, meta, recorder, down)
         manager.work(Component("tenants", components.follow_tenants, ready=components.ready))
         manager.work(Component("purging", components.purge))
+        manager.work(Component("api-addresses", components.watch_api_addresses))
         if below is None:
             manager.work(Component("pool", components.follow_pool))
         if settings.mode.pool is not None:
@@ -116,6 +124,15 @@ async def run(settings: SyncerSettings) -> None:
         if settings.metrics_address:
             program.serve_health(settings.metrics_address)
         await manager.run(*_election(settings, meta, program))
+
+
+def _relay(settings: SyncerSettings, program: Program, registry: ClusterRegistry) -> ApiRelay | None:
+    """The relay to API servers of tenants as a component, if there is one."""
+    if settings.relay is None:
+        return None
+    relay = ApiRelay(settings.relay, clock=program.clock, metrics=program.metrics)
+    program.manager.work(Component("api-relay", functools.partial(relay.run, registry)))
+    return relay
 
 
 def _syncers(
@@ -147,6 +164,7 @@ class _Components:
             self.meta.client, self.recorder, full_limits=self.down.full_limits, clock=self.program.clock
         )
         self.supers.marker = conditions
+        dns = TenantDns(self.settings.dns, self.supers.all, is_pooled=self.settings.mode.pool is not None)
         members = Members(
             self.registry,
             self.meta.informers,
@@ -157,9 +175,10 @@ class _Components:
             bound=virtualcluster.bound,
             routes=self.supers.routes,
             check=self.supers.check,
+            prepare=dns.ensure,
             **self.program.common(),
         )
-        self.supers.changed = members.enqueue_all
+        self.supers.changed, self.supers.tenant_changed = members.enqueue_all, members.enqueue
         with contextlib.ExitStack() as stack:
             stack.callback(self.down.listen_limits(members.enqueue))
             await members.run()
@@ -210,6 +229,19 @@ class _Components:
         await task_set.maintain(
             "purge", self.supers.all, purge, self.registry, supervisor=self.program.manager.supervisor
         )
+
+    async def watch_api_addresses(self) -> None:
+        """Reconcile a tenant when the pods of its API server in a super cluster change."""
+
+        async def watch(cluster: Cluster) -> None:
+            await api_addresses.watch(cluster, self._tenant_changed)
+
+        await task_set.maintain(
+            "api-addresses", self.supers.all, watch, self.registry, supervisor=self.program.manager.supervisor
+        )
+
+    def _tenant_changed(self, key: str) -> None:
+        self.supers.tenant_changed(key)  # it is set when the meta cluster has been reached
 
     async def write_service_reach(self) -> None:
         """Write the condition of tenants' Services about the endpoints they reach."""

@@ -12,6 +12,7 @@ from hansa.cli import (
     go_values,
     log_flags,
     loss_flags,
+    reach_flags,
     tenant_flags,
     unused_flags,
     upstream_flags,
@@ -143,6 +144,7 @@ def _add_policies(group: Any) -> None:
         metavar="NAME=VALUE,…",
         help="resolv.conf options of synced pods (default %(default)s)",
     )
+    reach_flags.add_to(group)
     group.add_argument(
         "--schedulers",
         default="",
@@ -256,6 +258,8 @@ def read(arguments: argparse.Namespace) -> SyncerSettings:
         fence_grace=loss_flags.fence_grace(arguments),
         is_installed=arguments.install,
         tenants=tenants,
+        relay=arguments.api_relay_address,
+        dns=reach_flags.dns(arguments),
         name=arguments.syncer_name,
         metrics_address=arguments.metrics_addr,
         election_namespace=component_flags.election_namespace(arguments),

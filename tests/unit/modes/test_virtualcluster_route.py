@@ -4,8 +4,9 @@ import ipaddress
 
 from hansa.kube.objects import Object
 from hansa.model.translation.tenant.tenant_lists import TenantLists
-from hansa.model.translation.tenant.tenant_settings import Allowance, PodSecurity, TenantSettings
+from hansa.model.translation.tenant.tenant_settings import Allowance, ApiEndpoint, PodSecurity, TenantSettings
 from hansa.modes import virtualcluster_route
+from hansa.tenancy.syncing.api_addresses import ApiServer
 from hansa.tenancy.syncing.members import Tenancy
 from hansa.tenancy.syncing.owners import Owner
 from hansa.tenancy.syncing.super_clusters import Served
@@ -13,6 +14,7 @@ from hansa.tenancy.syncing.super_clusters import Served
 OWNER = Owner("default-489f96-one", "default", "one", "u-1", "m-1")
 RANGES = (ipaddress.ip_network("10.32.0.0/20"),)
 ADDRESSES = frozenset({"192.0.2.1", "10.0.0.7"})
+ENDPOINTS = (ApiEndpoint("10.0.0.7", 6443),)
 EVERYBODY = TenantSettings("")
 
 
@@ -22,7 +24,8 @@ def route(*, common=EVERYBODY, ranges=RANGES, spec=None, is_pooled=False, **anno
     kind = {"apiVersion": "tenancy.x-k8s.io/v1alpha1", "kind": "VirtualCluster"}
     vc = Object.of(kind | {"metadata": metadata, "spec": {"clusterVersionName": "cv"} | (spec or {})})
     tenancy = Tenancy(vc, OWNER, "https://192.0.2.1:6443")
-    return virtualcluster_route.route(tenancy, "super", Served(ranges, ADDRESSES), common=common, is_pooled=is_pooled)
+    served = Served(ranges, ApiServer(ADDRESSES, ENDPOINTS, is_relayed=True))
+    return virtualcluster_route.route(tenancy, "super", served, common=common, is_pooled=is_pooled)
 
 
 def test_a_route_knows_the_virtual_cluster_and_where_its_api_server_is():
@@ -40,6 +43,7 @@ def test_a_route_knows_the_virtual_cluster_and_where_its_api_server_is():
         ("b/",),
     )
     assert (settings.api_host, settings.api_port, settings.api_addresses) == ("192.0.2.1", "6443", ADDRESSES)
+    assert (settings.api_endpoints, settings.is_api_relayed) == (ENDPOINTS, True)
 
 
 def test_a_virtual_cluster_allows_more_than_all_may():

@@ -25,6 +25,7 @@ class TenantAnnotations:
     allowed: frozenset[Allowance] = frozenset()
     pod_security: PodSecurity | None = None  # None: as for all tenants
     lists: TenantLists = field(default_factory=TenantLists)
+    dns: bool | None = None  # None: by the provisioner
     invalid: tuple[str, ...] = ()
 
 
@@ -34,8 +35,10 @@ def of(vc: Object) -> TenantAnnotations:
     allowed, bad_allowances = _allowed(vc.annotations.get(keys.ALLOW, ""))
     level, bad_level = _pod_security(vc.annotations.get(keys.POD_SECURITY, "").strip())
     lists, bad_lists = tenant_lists.parse(vc.annotations)
-    messages = (bad_weight, bad_allowances, bad_level, *(f"annotation {k}: {what}" for k, what in bad_lists.items()))
-    return TenantAnnotations(weight, allowed, level, lists, tuple(message for message in messages if message))
+    dns, bad_dns = _dns(vc.annotations.get(keys.DNS, "").strip())
+    of_lists = (f"annotation {key}: {what}" for key, what in bad_lists.items())
+    messages = (bad_weight, bad_allowances, bad_level, bad_dns, *of_lists)
+    return TenantAnnotations(weight, allowed, level, lists, dns, tuple(message for message in messages if message))
 
 
 def _weight(text: str) -> tuple[float, str]:
@@ -67,6 +70,12 @@ def _pod_security(text: str) -> tuple[PodSecurity | None, str]:
     wanted = " or ".join(POD_SECURITY_LEVELS)
     using = f"using {PodSecurity.RESTRICTED}, which allows least"
     return PodSecurity.RESTRICTED, f"annotation {keys.POD_SECURITY}: {_shown(text)} is not {wanted}; {using}"
+
+
+def _dns(text: str) -> tuple[bool | None, str]:
+    if text in ("", "true", "false"):
+        return (text == "true" if text else None), ""
+    return None, f"annotation {keys.DNS}: {_shown(text)} is not true or false; using the default"
 
 
 def _shown(text: str) -> str:

@@ -75,11 +75,16 @@ async def _unchecked(_vc: Object) -> None:
     pass
 
 
+async def _unprepared(_tenancy: Tenancy, _client: Client) -> None:
+    pass
+
+
 class Members:
     """Reconciles the registry with the VirtualClusters: a cluster for each, named by its key, and its routes.
 
     `connect` makes a client from credentials, `join` a cluster from a name and a client, `routes` a tenant's routes.
-    `check` raises `Refused` for a tenant that another syncer serves.
+    `check` raises `Refused` for a tenant that another syncer serves. `prepare` makes a tenant's control plane ready for
+    pods, before the first one is synced.
     """
 
     def __init__(
@@ -94,6 +99,7 @@ class Members:
         routes: Routes,
         bound: Callable[[Cluster, Iterable[Route]], None] = lambda _cluster, _routes: None,
         check: Callable[[Object], Awaitable[None]] = _unchecked,
+        prepare: Callable[[Tenancy, Client], Awaitable[None]] = _unprepared,
         clock: clock.Clock,
         random: randomness.Random,
         metrics: metrics.Registry,
@@ -101,7 +107,7 @@ class Members:
         self._registry, self._meta, self._meta_id = registry, meta, meta_id
         self._conditions = conditions
         self._connect, self._make_cluster, self._routes, self._check = connect, join, routes, check
-        self._bound = bound
+        self._bound, self._prepare = bound, prepare
         self._known: Iterable[NamespacedName] = ()
         self._members: dict[NamespacedName, _Member] = {}
         self._vc_names: dict[str, NamespacedName] = {}  # by tenant key, which two VirtualClusters must not share
@@ -209,6 +215,7 @@ class Members:
         key, server = member.owner.key, (await member.credentials.access()).server
         tenancy = Tenancy(vc, member.owner, server, await member.cluster.identify(), self._version(vc))
         wanted, standing = list(await self._routes(tenancy)), self._registry.routes(key)
+        await self._prepare(tenancy, member.client)
         self._bound(member.cluster, wanted)
         for lower in {route.lower for route in standing} - {route.lower for route in wanted}:
             self._registry.unlink(key, lower)

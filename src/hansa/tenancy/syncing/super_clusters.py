@@ -9,7 +9,7 @@ import contextlib
 import functools
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hansa.engine.cluster import Cluster
 from hansa.engine.registry import ClusterRegistry, Route
@@ -18,6 +18,8 @@ from hansa.kube.objects import Object
 from hansa.runtime import clock
 from hansa.tenancy.api import Network
 from hansa.tenancy.syncing import api_addresses, data_loss, members, service_ranges, serving
+from hansa.tenancy.syncing.api_addresses import ApiServer
+from hansa.tenancy.syncing.api_relay import ApiRelay
 from hansa.tenancy.syncing.members import NotSynced, Tenancy
 
 log = logging.getLogger(__name__)
@@ -28,10 +30,10 @@ NONE_REACHABLE = "no super cluster is reachable"
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """What a tenant has in a super cluster: its service ranges, and the addresses of its API server."""
+    """What a tenant has in a super cluster: its service ranges, and the way to its API server."""
 
     ranges: tuple[Network, ...]
-    api_addresses: frozenset[str]
+    api: ApiServer
 
 
 MakeRoute = Callable[[Tenancy, str, Served], Route]
@@ -48,7 +50,8 @@ class _Super:
 class SuperClusters:
     """The super clusters in a registry. `make` makes a tenant's route to one, with what it serves there.
 
-    `changed` is called when the routes of all tenants have to be reconciled. A super cluster is lost when it was
+    `changed` is called when the routes of all tenants have to be reconciled, `tenant_changed` with the key of one
+    tenant. A super cluster is lost when it was
     unreachable for `lost_after` seconds; with an agent, which deletes its pods first, for `fence_grace` more. With a
     `marker`, tenants that another syncer serves are refused.
     """
@@ -61,15 +64,17 @@ class SuperClusters:
         lost_after: float,
         fence_grace: float = 0.0,
         is_pooled: bool = False,
+        relay: ApiRelay | None = None,
         clock: clock.Clock,
     ) -> None:
         self._is_pooled = is_pooled
         self.marker: serving.Marker | None = None
-        self._registry, self._make, self._clock = registry, make, clock
+        self._registry, self._make, self._clock, self._relay = registry, make, clock, relay
         self._lost_after, self._fence_grace = lost_after, fence_grace
         self._supers: dict[str, _Super] = {}
         self._agents: set[str] = set()
         self.changed: Callable[[], None] = lambda: None
+        self.tenant_changed: Callable[[str], None] = lambda _key: None
 
     def add(self, cluster: Cluster) -> Cluster:
         """Add a super cluster; it is used while it is in the registry."""
@@ -120,12 +125,18 @@ class SuperClusters:
                 if current is None:
                     await self._check_data(one, tenancy)
                 ranges = await one.ranges.ensure(tenancy.owner, wanted)
-                addresses = await api_addresses.of(tenancy.server, tenancy.owner.key, one.cluster.client)
-                return self._make(tenancy, one.cluster.name, Served(ranges, addresses))
+                return self._make(tenancy, one.cluster.name, Served(ranges, await self._api(one, tenancy)))
             except errors.Unreachable as error:
                 log.warning("super cluster failed, retrying", extra={"cluster": one.cluster.name, "error": str(error)})
                 asyncio.get_running_loop().call_later(RETRY_SECONDS, self.changed)
         return current
+
+    async def _api(self, one: _Super, tenancy: Tenancy) -> ApiServer:
+        """The way of pods to the API server: by the relay, if there is one, unless it runs in this super cluster."""
+        found = await api_addresses.of(tenancy.server, tenancy.owner.key, one.cluster.client)
+        if self._relay is None or found.is_inside:
+            return found
+        return replace(found, endpoints=(await self._relay.endpoint(tenancy),), is_relayed=True)
 
     def _current(self, one: _Super, tenancy: Tenancy) -> Route | None:
         routes = self._registry.routes(tenancy.owner.key)

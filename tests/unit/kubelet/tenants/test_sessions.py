@@ -5,7 +5,8 @@ import asyncio
 import pytest
 
 import simulation
-from hansa.kubelet.tenants.sessions import Bandwidth, Sessions
+from hansa.kubelet.tenants.sessions import Sessions
+from hansa.runtime.bandwidth import Bandwidth
 
 
 async def clock_of(world):

@@ -28,6 +28,12 @@ def test_an_invalid_weight_is_reported_and_is_1(text):
     assert read(weight=text).weight == 1
 
 
+def test_whether_a_tenant_gets_a_dns_is_true_or_false():
+    assert [read(dns=text).dns for text in ("", "true", "false", "yes")] == [None, True, False, None]
+    [sentence] = read(dns="yes").invalid
+    assert sentence == 'annotation tenancy.x-k8s.io/dns: "yes" is not true or false; using the default'
+
+
 def test_allowances_are_a_comma_separated_list():
     assert read(allow="hostPath, privileged,") == TenantAnnotations(
         allowed=frozenset({Allowance.HOST_PATH, Allowance.PRIVILEGED})

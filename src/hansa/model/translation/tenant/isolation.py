@@ -93,7 +93,9 @@ def api_server(link: Link) -> list[Spec]:
     own_port = int(tenant_settings.of(link).api_port)
     ports = [{"port": port, "protocol": "TCP"} for port in dict.fromkeys((own_port, *_API_PORTS))]
     addresses = peers.api_servers(link)
-    return [{"to": [peers.root(link)], "ports": ports}, *([{"to": addresses, "ports": ports[:1]}] if addresses else [])]
+    more = [{"to": to, "ports": [{"port": p, "protocol": "TCP"}]} for p, to in peers.api_endpoints(link).items()]
+    own = [{"to": addresses, "ports": ports[:1]}] if addresses else []
+    return [{"to": [peers.root(link)], "ports": ports}, *own, *(one for one in more if one not in own)]
 
 
 class _Policy(msgspec.Struct, frozen=True, gc=False, rename="camel"):

@@ -33,6 +33,14 @@ def root(link: Link) -> Peer:
     return {"namespaceSelector": {"matchLabels": {namespaces.NAME_LABEL: key}}}
 
 
+def api_endpoints(link: Link) -> dict[int, list[Peer]]:
+    """Where pods reach the tenant's API server if it does not say so itself, by port."""
+    found: dict[int, list[Peer]] = {}
+    for address, port in tenant_settings.of(link).api_endpoints:
+        found.setdefault(port, []).extend(map(_block, address_lists.networks(frozenset({address}))))
+    return found
+
+
 def api_servers(link: Link) -> list[Peer]:
     """The addresses of the tenant's API server, if pods can reach it there."""
     addresses = address_lists.networks(tenant_settings.of(link).api_addresses)
@@ -48,7 +56,9 @@ def name_servers(link: Link) -> list[Peer]:
 def reaches_api_server(block: Peer, link: Link) -> bool:
     """Whether an ipBlock of a tenant has an address of its API server."""
     whole = address_lists.network(block["cidr"])
-    return any(_is_in(one, whole) for one in address_lists.networks(tenant_settings.of(link).api_addresses))
+    tenant = tenant_settings.of(link)
+    addresses = tenant.api_addresses | {one.address for one in tenant.api_endpoints}
+    return any(_is_in(one, whole) for one in address_lists.networks(addresses))
 
 
 def named(link: Link, direction: Direction) -> list[Peer]:

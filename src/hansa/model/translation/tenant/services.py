@@ -12,9 +12,10 @@ from hansa.model import keys, mode
 from hansa.model.mode import PatchPart
 from hansa.model.pair import Key, Link
 from hansa.model.placement import Intents, PlacementContext, everywhere
-from hansa.model.references import Reference
+from hansa.model.references import Missing, Reference
 from hansa.model.translation.common import ingress, services
 from hansa.model.translation.tenant import address_lists, metadata, service_allocations, tenant_settings
+from hansa.model.translation.tenant.pod import environment
 from hansa.model.translation.tenant.tenant_settings import Allowance
 
 Spec = dict[str, Any]
@@ -100,8 +101,10 @@ def service_up_patches(upper: Object, lower: Object, link: Link) -> Iterator[Pat
 
 
 def user_endpoints(obj: Object) -> Iterator[Reference]:
-    """The Endpoints of a Service without a selector, which users write."""
+    """The Endpoints of a Service without a selector, which users write; of the API server, those that we write."""
     spec = obj.spec
+    if obj.key == environment.API_SERVICE:
+        yield Reference(resources.ENDPOINT_SLICES, *obj.key, missing=Missing.PLACEHOLDER)
     if not spec.get("selector") and spec.get("type") != _EXTERNAL_NAME:
         yield Reference(resources.ENDPOINTS, obj.namespace, obj.name, is_optional=True)
 

@@ -3,7 +3,7 @@
 import ipaddress
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 from hansa.kube.objects import Object
 from hansa.model import keys
@@ -94,6 +94,13 @@ class Isolation:
     name_servers: frozenset[str] = address_lists.EVERYTHING
 
 
+class ApiEndpoint(NamedTuple):
+    """Where pods of a super cluster reach a tenant's API server."""
+
+    address: str
+    port: int
+
+
 @dataclass(frozen=True, slots=True)
 class TenantSettings:
     """One tenant, as the settings of its links."""
@@ -130,6 +137,9 @@ class TenantSettings:
     api_port: str = "443"
     # The addresses that the tenant's API server may give as its own: that of its kubeconfig, and of its pods.
     api_addresses: frozenset[str] = frozenset()
+    # Where pods reach it, if it does not say so itself, or in any case.
+    api_endpoints: tuple[ApiEndpoint, ...] = ()
+    is_api_relayed: bool = False
     # The id of the link's super cluster in its pool; empty without a pool.
     super_cluster: str = ""
     # Pods of all super clusters of the pool reach each other, so endpoints may have their addresses.

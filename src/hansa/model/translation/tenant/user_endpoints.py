@@ -4,6 +4,7 @@ By others, a tenant's Services would lead clients, such as load balancers, to no
 (CVE-2021-25740). Admitted are addresses of the tenant's pods, of its API server, and of a list.
 """
 
+import ipaddress
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
@@ -15,15 +16,31 @@ from hansa.model.pair import Key, Link
 from hansa.model.references import Reference
 from hansa.model.translation.tenant import address_lists, tenant_settings
 from hansa.model.translation.tenant.pod import environment
+from hansa.model.translation.tenant.tenant_settings import ApiEndpoint
 
 Spec = dict[str, Any]
+SERVICE_NAME: Final = "kubernetes.io/service-name"
 _SUBSET_LISTS: Final = ("addresses", "notReadyAddresses")
 
 
 def admitted_slice(obj: Object, link: Link) -> Object:
     """An EndpointSlice without endpoints whose addresses are not admitted."""
+    tenant = tenant_settings.of(link)
     endpoints = [one for one in obj.get("endpoints") or () if _is_admitted(_endpoint(one), obj, link)]
+    if obj.key == environment.API_SERVICE and (tenant.is_api_relayed or not endpoints):
+        return _of_api_server(obj, tenant.api_endpoints)
     return obj.with_fields(endpoints=endpoints or None)
+
+
+def _of_api_server(obj: Object, found: tuple[ApiEndpoint, ...]) -> Object:
+    """The EndpointSlice of the Service `kubernetes`. The tenant has none if its API server listens on loopback only."""
+    family = ipaddress.ip_address(found[0].address).version if found else 4
+    alike = [one for one in found if one.port == found[0].port and ipaddress.ip_address(one.address).version == family]
+    return obj.with_metadata(labels={**obj.labels, SERVICE_NAME: environment.API_SERVICE.name}).with_fields(
+        addressType=f"IPv{family}",
+        endpoints=[{"addresses": [one.address], "conditions": {"ready": True}} for one in alike] or None,
+        ports=[{"name": "https", "port": one.port, "protocol": "TCP"} for one in alike[:1]] or None,
+    )
 
 
 def admitted_endpoints(obj: Object, link: Link) -> Object:
@@ -34,6 +51,8 @@ def admitted_endpoints(obj: Object, link: Link) -> Object:
 
 def omitted(obj: Object, link: Link) -> str:
     """Which address is not synced, as a message; empty if all are."""
+    if obj.key == environment.API_SERVICE and tenant_settings.of(link).api_endpoints:
+        return ""
     for target in _targets(obj):
         if not _is_admitted(target, obj, link):
             tenant = tenant_settings.of(link)

@@ -12,7 +12,7 @@ from hansa.model.references import Missing
 from hansa.model.translation.tenant import isolation
 from hansa.model.translation.tenant.peers import Direction
 from hansa.model.translation.tenant.tenant_lists import TenantLists
-from hansa.model.translation.tenant.tenant_settings import Isolation
+from hansa.model.translation.tenant.tenant_settings import ApiEndpoint, Isolation
 from tenants import KEY, LINK, MODE, a_link, a_pod, an_object, desired
 
 OWN = {"namespaceSelector": {"matchLabels": {keys.UPPER: LINK.upper_id}}}
@@ -52,6 +52,15 @@ def test_a_tenants_pods_reach_the_tenant_the_world_name_servers_and_their_api_se
         "policyTypes": ["Egress"],
         "egress": [{"to": [OWN, *OUTSIDE]}, DNS, CONTROL_PLANE, API],
     }
+
+
+def test_a_tenants_pods_reach_their_api_server_where_it_is_relayed() -> None:
+    link = a_link(isolation=SMALL, api_endpoints=(ApiEndpoint("10.7.0.1", 7001),))
+    empty = an_object("NetworkPolicy", isolation.PERMIT_EGRESS, "shop", spec={})
+    rule = {"to": [block("10.7.0.1/32")], "ports": [{"port": 7001, "protocol": "TCP"}]}
+    assert rule in desired(empty, link, resources.NETWORK_POLICIES).spec["egress"]
+    own = an_object("NetworkPolicy", "p", "shop", spec={"policyTypes": ["Egress"], "egress": [{"to": [rule["to"][0]]}]})
+    assert rule in desired(own, link, resources.NETWORK_POLICIES).spec["egress"]
 
 
 def test_a_tenants_pods_are_reached_by_the_tenant_the_world_and_its_control_plane() -> None:

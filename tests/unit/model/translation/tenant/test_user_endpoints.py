@@ -4,9 +4,11 @@ import pytest
 
 from hansa.kube import resources
 from hansa.model.pair import Key
+from hansa.model.references import Missing
 from hansa.model.translation.tenant import user_endpoints
 from hansa.model.translation.tenant.tenant_lists import TenantLists
-from tenants import MODE, a_link, an_object, desired
+from hansa.model.translation.tenant.tenant_settings import ApiEndpoint
+from tenants import MODE, a_link, a_service, an_object, desired
 
 OWN, OTHER = "10.244.0.7", "10.244.0.8"
 WEB = {"targetRef": {"kind": "Pod", "name": "web"}}
@@ -87,6 +89,46 @@ def test_only_the_endpoints_of_the_api_server_may_have_its_addresses(name, names
     obj = a_slice({"addresses": ["192.0.2.1"]}, {"addresses": [OTHER]}, name=name, namespace=namespace)
     link = a_link(api_addresses=frozenset({"192.0.2.1"}))
     assert synced(obj, link) == (["192.0.2.1"] if is_synced else [])
+
+
+API = (ApiEndpoint("10.7.0.1", 7001), ApiEndpoint("10.7.0.2", 7001), ApiEndpoint("10.7.0.3", 7002))
+
+
+def test_an_api_server_without_an_address_is_reached_at_its_endpoints_with_one_port():
+    empty = a_slice(name="kubernetes", namespace="default")
+    made = desired(empty, a_link(api_endpoints=API), resources.ENDPOINT_SLICES)
+    assert [one["addresses"] for one in made.get("endpoints")] == [["10.7.0.1"], ["10.7.0.2"]]
+    assert (made.get("ports"), made.get("addressType")) == (
+        [{"name": "https", "port": 7001, "protocol": "TCP"}],
+        "IPv4",
+    )
+    assert made.labels["kubernetes.io/service-name"] == "kubernetes"
+    nowhere = desired(empty, a_link(), resources.ENDPOINT_SLICES)
+    assert (nowhere.get("addressType"), nowhere.get("endpoints")) == ("IPv4", None)
+    other = a_slice(name="other", namespace="default")
+    assert synced(other, a_link(api_endpoints=API)) == []
+
+
+@pytest.mark.parametrize(("is_relayed", "address"), [(False, "192.0.2.1"), (True, "10.7.0.1")])
+def test_the_addresses_that_an_api_server_gives_hold_unless_it_is_relayed(is_relayed, address):
+    obj = a_slice({"addresses": ["192.0.2.1"]}, name="kubernetes", namespace="default")
+    link = a_link(api_addresses=frozenset({"192.0.2.1"}), api_endpoints=API[:1], is_api_relayed=is_relayed)
+    assert synced(obj, link) == [address]
+
+
+def test_an_api_server_that_is_reached_elsewhere_is_no_reason_for_an_event():
+    obj = a_slice({"addresses": [OTHER]}, name="kubernetes", namespace="default")
+    assert user_endpoints.omitted(obj, a_link()) != ""
+    assert user_endpoints.omitted(obj, a_link(api_endpoints=API)) == ""
+
+
+def test_the_service_of_the_api_server_has_a_slice_also_if_the_tenant_has_none():
+    found = MODE.rules[resources.SERVICES].references(a_service("kubernetes", "default"))
+    assert [(one.resource, one.name) for one in found if one.missing is Missing.PLACEHOLDER] == [
+        (resources.ENDPOINT_SLICES, "kubernetes")
+    ]
+    others = MODE.rules[resources.SERVICES].references(a_service("kubernetes", "shop"))
+    assert [one.resource for one in others] == [resources.ENDPOINTS]
 
 
 def test_they_are_reconciled_when_a_pod_of_their_namespace_changes_but_for_those_of_the_api_server():

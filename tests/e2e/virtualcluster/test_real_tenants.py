@@ -1,0 +1,123 @@
+"""Tenants on a real node with the defaults: StatefulSets with volumes, DNS, the API server and logs from their pods.
+
+All tests share one super cluster and one tenant. Manager and syncer run outside of it, where its nodes are reached.
+"""
+
+import pytest
+
+import real_machine
+import real_tenants
+import virtual_clusters
+from eventually import eventually
+from hansa.kube import resources
+from hansa.local import ClusterSpec
+from hansa.local.machines import images
+from hansa.local.machines.addresses import Networks
+from kubectl_vc import KubectlVc, cluster_of
+from programs import Refused
+
+WITHIN = real_tenants.WITHIN
+NAME = "vc-sample-1"
+TOKEN = "/var/run/secrets/kubernetes.io/serviceaccount"
+
+pytestmark = pytest.mark.timeout(400)  # a cluster with a real node, and images of 200 MB, on a machine that may be busy
+
+
+@pytest.fixture(scope="module")
+async def lab(fleet, kubectl, tmp_path_factory):
+    """The super cluster, which is the meta cluster, too, and the programs."""
+    folder = tmp_path_factory.mktemp("tenants")
+    real_machine.tools(folder)
+    archive = await real_tenants.archive(fleet, folder / "control-plane.tar")
+    [cluster] = await fleet.up([ClusterSpec("pods", real_nodes=1, images=(str(archive),))])
+    try:
+        async with real_tenants.opened(cluster, fleet, kubectl, folder) as lab:
+            await lab.volumes(1)
+            where = ("--kubeconfig", str(lab.kubeconfig), "--vn-agent-ca", str(cluster.folder / "pki" / "ca.crt"))
+            await lab.start("vc-manager", *where, "--provisioner=statefulset", "--kubeconfig-address=nodePort")
+            dns = f"--tenant-dns-image={images.COREDNS}"
+            agent = f"--vn-agent-address={Networks(cluster.record.slot).control_plane}"
+            await lab.start("vc-syncer", "--super-master-kubeconfig", str(lab.kubeconfig), dns, agent)
+            yield lab
+    finally:
+        await fleet.down(["pods"])
+
+
+@pytest.fixture(scope="module")
+async def tenant(lab):
+    return await lab.create(NAME)
+
+
+@pytest.fixture(scope="module")
+async def caller(lab, tenant):
+    """A pod that calls its API server with its token every second."""
+    await lab.run(tenant, "caller", images.AGNHOST, "inclusterclient", "--poll-interval=1")
+    return "caller"
+
+
+async def said_by(lab, tenant, pod, *command):
+    """The output of a command in a pod, which succeeds at some time."""
+
+    async def run():
+        try:
+            return await lab.inside(tenant, pod, *command) or " "
+        except Refused as error:
+            raise AssertionError(str(error)) from None
+
+    return await eventually(run, within=WITHIN, every=1.0)
+
+
+async def test_a_control_plane_of_pods_serves_its_tenant_at_a_node(lab, tenant, tmp_path):
+    [node] = (await lab.client.list(resources.NODES)).items
+    [address] = [one["address"] for one in node.status["addresses"] if one["type"] == "InternalIP"]
+    service = await lab.client.get(resources.SERVICES, "apiserver-svc", namespace=tenant.vc.root)
+    server = f"https://{address}:{service.spec['ports'][0]['nodePort']}"
+    assert cluster_of(lab.folder / f"{NAME}.kubeconfig")["server"] == server
+    written = tmp_path / "vc.kubeconfig"
+    manifest = virtual_clusters.virtual_cluster(NAME, "default").to_json().decode()
+    vc = KubectlVc(lab.kubectl.argv[0], lab.cluster.kubeconfig, folder=tmp_path)
+    await vc("create", "-f", "-", "-o", str(written), stdin=manifest)
+    assert cluster_of(written)["server"] == server
+    assert "kube-system" in await tenant.kubectl("get", "namespaces", "-o", "name")
+
+
+async def test_cluster_info_shows_the_dns(tenant):
+    shown = await tenant.kubectl("cluster-info")
+    assert "CoreDNS" in shown
+    assert "/api/v1/namespaces/kube-system/services/kube-dns:dns/proxy" in shown
+
+
+async def test_names_resolve_to_the_tenants_addresses(lab, tenant, caller):
+    await lab.run(tenant, "box", images.BUSYBOX, "sleep", "1000000")
+    for namespace, name in (("default", "kubernetes"), ("kube-system", "kube-dns")):
+        service = await tenant.kubectl.get("-n", namespace, "service", name)
+        said = await said_by(lab, tenant, "box", "nslookup", f"{name}.{namespace}.svc.cluster.local")
+        assert service["spec"]["clusterIP"] in said
+    for short in ("kubernetes:443", "kubernetes.default:443", "kube-dns.kube-system:53"):
+        await said_by(lab, tenant, caller, "/agnhost", "connect", short, "--timeout=5s")
+
+
+async def test_a_pod_calls_its_tenants_api_server_with_its_token(lab, tenant, caller):
+    async def has_called():
+        said = await lab.kubectl("-n", tenant.below(), "logs", caller)
+        assert "calling /healthz" in said, said
+        assert "err" not in said.splitlines()[-1], said
+        return True
+
+    await eventually(has_called, within=60, every=1.0)
+
+
+async def test_a_restarted_etcd_has_all_data(lab, tenant):
+    await tenant.kubectl("create", "configmap", "kept", "--from-literal=a=1")
+    before = await lab.client.get(resources.PODS, "etcd-0", namespace=tenant.vc.root)
+    await lab.client.delete(resources.PODS, "etcd-0", namespace=tenant.vc.root, uid=before.uid)
+
+    async def is_kept():
+        pod = await lab.client.get(resources.PODS, "etcd-0", namespace=tenant.vc.root)
+        assert pod.uid != before.uid
+        try:
+            return (await tenant.kubectl.get("configmap", "kept", "--request-timeout=5s"))["data"] == {"a": "1"}
+        except Refused as error:
+            raise AssertionError(str(error)) from None
+
+    await eventually(is_kept, within=WITHIN, every=0.5)
