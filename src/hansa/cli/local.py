@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import msgspec
 import yaml
 
+from hansa.cli.demo import leftovers
 from hansa.local import fleet as fleets
 from hansa.local import spec, state
 from hansa.local.cluster import Cluster
@@ -43,7 +44,12 @@ def add_to(commands: Subparsers) -> None:
     )
     subcommands = local.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add_up(subcommands)
-    down = _add(subcommands, "down", _down, "stop clusters and remove their processes, files and networks")
+    down = _add(
+        subcommands,
+        "down",
+        _down,
+        "stop clusters and remove their processes, files and networks; without names, also what a killed demo left",
+    )
     down.add_argument("names", nargs="*", metavar="NAME", help="name of a cluster (default: all clusters)")
     listing = _add(subcommands, "list", _list, "list clusters with status, server and number of nodes")
     listing.add_argument(
@@ -255,6 +261,10 @@ async def _down(arguments: argparse.Namespace) -> int:
     await fleet.down(names)
     for name in names:
         print(f"{name} is gone")
+    if not arguments.names:
+        await fleet.sweep()
+        for folder in await leftovers.sweep():
+            print(f"removed what a demo left that was killed: {folder}")
     return 0
 
 

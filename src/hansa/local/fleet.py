@@ -23,7 +23,7 @@ from hansa.local.machines import kwok_nodes, real_nodes
 from hansa.local.machines.real_nodes import RealNodes
 from hansa.local.spec import ClusterSpec
 from hansa.local.state import Record, State, open_state
-from hansa.programs import binaries, components, parallel, ports, process
+from hansa.programs import binaries, components, files, parallel, ports, process
 from hansa.programs.starting import PortTaken
 from hansa.runtime.errors import HansaError
 
@@ -31,6 +31,7 @@ from hansa.runtime.errors import HansaError
 BINARIES = (components.ETCD, *command_lines.COMPONENTS, "kubectl", *real_nodes.BINARIES)
 PORT_ATTEMPTS = 3
 KILL_SECONDS = 10.0
+SWEEP_SECONDS = 0.5  # to find out whether a lock is held
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,21 @@ class Fleet:
     async def down(self, names: Iterable[str]) -> None:
         """Stop clusters and remove everything of them."""
         await parallel.run(self._down(name) for name in names)
+
+    async def sweep(self) -> None:
+        """Without any cluster, remove what a killed command left: etcd, locks, and the state folder."""
+        if self.names() or not self.state.root.exists():
+            return
+        async with self.state.lock():
+            if self.names():  # another command has begun to create one
+                return
+            await Etcd(self.state).remove()
+            self.state.remove_locks()
+        for lock in (self.state.root / "locks").glob("*"):
+            # A held one is that of a command that is creating a cluster.
+            with contextlib.suppress(files.Locked):
+                async with files.lock(lock, deadline=SWEEP_SECONDS), self.state.lock():
+                    self.state.remove_locks(lock.name)
 
     def names(self) -> list[str]:
         """The names of all clusters with a folder or a process, even if their record cannot be read."""

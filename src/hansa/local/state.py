@@ -80,14 +80,17 @@ class State:
         """Held while one cluster is started or deleted."""
         return files.lock(self.root / "locks" / name, deadline=LOCK_SECONDS)
 
-    def remove_locks(self, name: str) -> None:
-        """Remove the lock of a cluster, and the state folder if it is empty then; the caller holds both locks."""
+    def remove_locks(self, name: str = "") -> None:
+        """Remove the lock of a cluster, and the state folder if it is empty then; the caller holds these locks."""
         with contextlib.suppress(OSError):
-            (self.root / "locks" / name).unlink()
-            (self.root / "locks").rmdir()
-            (self.root / "clusters").rmdir()
-            (self.root / "lock").unlink()
-            self.root.rmdir()
+            if name:
+                (self.root / "locks" / name).unlink(missing_ok=True)
+            for folder in (self.root / "locks", self.root / "clusters"):
+                if folder.exists():
+                    folder.rmdir()
+            if {path.name for path in self.root.iterdir()} == {"lock"}:
+                (self.root / "lock").unlink()
+                self.root.rmdir()
 
     def _read(self, path: Path) -> Record:
         try:

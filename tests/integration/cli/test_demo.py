@@ -7,8 +7,9 @@ import signal
 import pytest
 
 import programs
+from command_runs import hansa
 from eventually import eventually
-from hansa.cli.demo import burst
+from hansa.cli.demo import burst, leftovers
 from hansa.local.machines import requirements
 from hansa.programs import process
 from leftovers import owned_folder
@@ -122,4 +123,27 @@ def delegates(shown, cluster):
 async def test_ctrl_c_leaves_nothing(demo):
     program, folder = await demo("tenants")
     await prints(program, "$ kubectl vc create")
+    assert await interrupted(program, folder) == 128 + signal.SIGINT
+
+
+async def test_what_a_killed_demo_left_is_removed_by_local_down(demo, tmp_path):
+    program, folder = await demo("tenants")
+    await prints(program, "$ kubectl vc create")
+    [made] = folder.iterdir()
+    program.kill()
+    await program.ended()
+    assert list(leftovers._programs(made)), "vc-manager outlives the demo"
+    ran = await hansa("local", "down", TMPDIR=str(folder), HANSA_STATE=str(tmp_path / "other"))
+    assert (ran.code, ran.out) == (0, f"removed what a demo left that was killed: {made}\n"), ran
+    assert list(folder.iterdir()) == []
+    assert process.running(made / "state") == process.running(made / "tenants") == {}
+    assert not list(leftovers._programs(made))
+
+
+async def test_a_running_demo_is_left_alone(demo, tmp_path):
+    program, folder = await demo("nodes")
+    await prints(program, "$ hansa local up")
+    ran = await hansa("local", "down", TMPDIR=str(folder), HANSA_STATE=str(tmp_path / "other"))
+    assert (ran.code, ran.out) == (0, "")
+    assert not program.has_ended
     assert await interrupted(program, folder) == 128 + signal.SIGINT

@@ -1,6 +1,7 @@
 """The demo of a super cluster pool: a meta cluster, super clusters r1 and r2, and a tenant with pods in both."""
 
-from hansa.cli.demo.stage import TENANTS, Stage
+from hansa.cli.demo.leftovers import TENANTS
+from hansa.cli.demo.stage import Stage
 
 SUPERS = ("r1", "r2")
 PLACEMENTS = '{"r1":1,"r2":1}'

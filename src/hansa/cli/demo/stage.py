@@ -6,7 +6,6 @@ Each command is printed exactly as a shell runs it.
 import asyncio
 import contextlib
 import os
-import shutil
 import signal
 import sys
 import sysconfig
@@ -15,11 +14,11 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hansa.local import Fleet, State
-from hansa.programs import binaries, process
+from hansa.cli.demo import leftovers
+from hansa.cli.demo.leftovers import STATE
+from hansa.programs import binaries, owned_folders
 from hansa.runtime.errors import HansaError
 
-STATE, TENANTS = "state", "tenants"  # folders of local clusters, and of tenants' control planes
 CONFIG = "kubeconfig"
 END_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 WAIT_SECONDS = 120.0  # for a command to succeed; generous, for a busy machine
@@ -99,10 +98,7 @@ class Stage:
             asyncio.get_running_loop().add_signal_handler(number, lambda: None)  # a second signal must not interrupt it
         self.explain("Stopping and removing everything")
         await asyncio.gather(*(_stop(program) for program in self._programs.values()))
-        await asyncio.gather(*(one.stop() for one in process.running(self.folder / TENANTS).values()))
-        fleet = Fleet(State(self.folder / STATE))
-        await fleet.down(fleet.names())
-        shutil.rmtree(self.folder, ignore_errors=True)
+        await leftovers.remove(self.folder)
 
     async def _capture(self, command: str) -> tuple[int, str]:
         with tempfile.TemporaryFile(dir=self.folder) as output:
@@ -135,16 +131,25 @@ class Stage:
 
 @contextlib.asynccontextmanager
 async def opened() -> AsyncIterator[Stage]:
-    """A stage, which is cleared at the end of the block."""
+    """A stage, which is cleared at the end of the block. What killed demos left is removed first."""
+    for folder in await leftovers.sweep():
+        _print(f"removed what a demo left that was killed: {folder}")
     kubectl = (await binaries.ensure(["kubectl"], progress=binaries.Renderer(sys.stderr)))["kubectl"]
-    folder = Path(tempfile.mkdtemp(prefix="hansa-demo-"))
-    programs = (sysconfig.get_path("scripts"), str(kubectl.parent), os.environ.get("PATH", os.defpath))
-    variables = {
-        "PATH": os.pathsep.join(programs),
-        "KUBECONFIG": str(folder / CONFIG),
-        "HANSA_STATE": str(folder / STATE),
-    }
-    stage = Stage(folder, {**os.environ, **variables})
+    with owned_folders.create(leftovers.PREFIX) as folder:
+        programs = (sysconfig.get_path("scripts"), str(kubectl.parent), os.environ.get("PATH", os.defpath))
+        variables = {
+            "PATH": os.pathsep.join(programs),
+            "KUBECONFIG": str(folder / CONFIG),
+            "HANSA_STATE": str(folder / STATE),
+            leftovers.MARK: str(folder),
+        }
+        async with _cleared(Stage(folder, {**os.environ, **variables})) as stage:
+            yield stage
+
+
+@contextlib.asynccontextmanager
+async def _cleared(stage: Stage) -> AsyncIterator[Stage]:
+    """Clear the stage at the end, also after a signal."""
     loop, interrupt = asyncio.get_running_loop(), signal.getsignal(signal.SIGINT)
     for number in END_SIGNALS[1:]:
         loop.add_signal_handler(number, signal.raise_signal, signal.SIGINT)

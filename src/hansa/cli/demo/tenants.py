@@ -1,6 +1,7 @@
 """The demo of tenants: each has its own control plane, and their pods share the super cluster bergen."""
 
-from hansa.cli.demo.stage import STATE, TENANTS, Stage
+from hansa.cli.demo.leftovers import STATE, TENANTS
+from hansa.cli.demo.stage import Stage
 from hansa.local.machines import images, requirements
 from hansa.programs import ports
 
