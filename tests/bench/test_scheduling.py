@@ -1,5 +1,6 @@
 """What scheduling costs: a verdict over ten clusters of a thousand nodes, a view that follows one change, plans."""
 
+import functools
 import gc
 import time
 import timeit
@@ -61,11 +62,11 @@ def placed(number: int) -> tuple[NamespacedName, PlacedPod]:
     return NamespacedName(namespace, f"p{number}"), PlacedPod(f"n{number % NODES}", amounts, namespace, labels)
 
 
-def a_view(cluster: str, *, alone: bool = False) -> ClusterView:
+def a_view(cluster: str, *, alone: bool = False, nodes: int = NODES) -> ClusterView:
     view = ClusterView(cluster)
-    for number in range(NODES):
+    for number in range(nodes):
         view = view.with_node(a_node(number, alone=alone))
-    for number in range(PODS):
+    for number in (number for number in range(PODS) if number % NODES < nodes):
         view = view.with_placed_pod(*placed(number))
     return view
 
@@ -126,6 +127,19 @@ def test_what_a_verdict_costs(views: list[ClusterView]) -> None:
             cost(lambda request=request: evaluation.verdict(request, alone)) * CLUSTERS / len(alone) * MILLISECONDS,  # type: ignore[misc]
             most=10,
         )
+
+
+@pytest.mark.parametrize("alone", [False, True], ids=["alike", "no two alike"])
+def test_how_a_verdict_grows_with_its_clusters(alone: bool) -> None:
+    print()
+    for nodes in (10, 30, 100, 1_000):
+        every = [a_view(f"r{number}", alone=alone, nodes=nodes) for number in range(CLUSTERS)]
+        for name in ("fits", "fits nowhere", "asks for what is free, but nowhere together", "must be apart"):
+            figure(
+                f"{CLUSTERS} x {nodes} nodes, {'no two alike' if alone else 'alike'}: {name}, ms",
+                cost(functools.partial(evaluation.verdict, ASKED[name], every)) * MILLISECONDS,
+                most=10,
+            )
 
 
 def test_what_a_change_costs(views: list[ClusterView]) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,20 @@ from accounts import Account
 from eventually import eventually
 from league import PATIENCE, League, pod
 from programs import Hansa
+
+
+def write_configuration(path: Path, upper: Path, lowers: Mapping[str, Path]) -> Path:
+    """The seed's configuration file, of kubeconfigs; its path."""
+    arguments = {"cluster_configuration": {name: {"kube_config": str(file)} for name, file in lowers.items()}}
+    described = {
+        "kind": "KubeSchedulerConfiguration",
+        "apiVersion": "kubescheduler.config.k8s.io/v1alpha1",
+        "clientConnection": {"kubeconfig": str(upper)},
+        "plugins": {"filter": {"enabled": [{"name": "multi-scheduler"}]}},
+        "pluginConfig": [{"name": "multi-scheduler", "args": arguments}],
+    }
+    path.write_text(json.dumps(described))
+    return path
 
 
 @dataclass

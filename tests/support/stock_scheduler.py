@@ -1,18 +1,36 @@
-"""A stock kube-scheduler beside a cluster that was created without one."""
+"""A stock kube-scheduler beside clusters that were created without one, and without controllers.
+
+In such a cluster, nodes and pods are as a test makes them.
+"""
 
 import asyncio
 import contextlib
+import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
 from hansa import local
-from hansa.local import Fleet
-from hansa.programs import ports
+from hansa.local import Cluster, ClusterSpec, Fleet
+from hansa.programs import components, ports
 
 LIFTED = {"qps": 10_000, "burst": 10_000}
+# Without controllers there are no service accounts, and no one removes the taint that new nodes get.
+FLAGS: Final[dict[str, tuple[str, ...]]] = {
+    "kube-apiserver": ("--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",)
+}
+
+
+@contextlib.asynccontextmanager
+async def bare_clusters(fleet: Fleet, *names: str) -> AsyncIterator[list[Cluster]]:
+    """API servers without rate limits and nothing beside them."""
+    made = await fleet.up([ClusterSpec(name, scheduler=False, lift_limits=True, flags=FLAGS) for name in names])
+    for one in made:
+        one.process(components.CONTROLLERS).signal(signal.SIGKILL)
+    yield made
+    await fleet.down(names)
 
 
 @contextlib.asynccontextmanager

@@ -3,15 +3,14 @@
 The upper cluster has an ordinary node, too. `hansa multi-scheduler` wrote the configuration of its scheduler.
 """
 
-import asyncio
 import contextlib
-import json
 
 import pytest
 
+import multi_scheduling
 import programs
+import stock_scheduler
 from accounts import Account
-from hansa import local
 from hansa.local import ClusterSpec, NodeShape
 from hansa.programs import ports
 from league import League, fresh_name, member
@@ -59,20 +58,12 @@ async def shared_scheduler(shared_league, fleet):
     folder = shared_league.folder
     upper = await account(shared_league.upper, "upper", folder)
     lowers = {name: await account(one, "lower", folder) for name, one in shared_league.lowers.items()}
-    arguments = {"cluster_configuration": {name: {"kube_config": str(one.kubeconfig)} for name, one in lowers.items()}}
-    config = folder / "multi-scheduler-config.json"
-    config.write_text(
-        json.dumps(
-            {
-                "kind": "KubeSchedulerConfiguration",
-                "apiVersion": "kubescheduler.config.k8s.io/v1alpha1",
-                "clientConnection": {"kubeconfig": str(shared_league.upper.cluster.kubeconfig)},
-                "plugins": {"filter": {"enabled": [{"name": "multi-scheduler"}]}},
-                "pluginConfig": [{"name": "multi-scheduler", "args": arguments}],
-            }
-        )
+    config = multi_scheduling.write_configuration(
+        folder / "multi-scheduler-config.json",
+        shared_league.upper.cluster.kubeconfig,
+        {name: one.kubeconfig for name, one in lowers.items()},
     )
-    [port, secure] = ports.choose(2, taken=(), seed="multi-scheduler")
+    [port] = ports.choose(1, taken=(), seed="multi-scheduler")
     flags = ("multi-scheduler", "--config", str(config), "--port", str(port))
     written = folder / "scheduler.yaml"
     async with contextlib.AsyncExitStack() as stack:
@@ -82,18 +73,7 @@ async def shared_scheduler(shared_league, fleet):
         made = MultiScheduler(shared_league, flags, folder, [upper, *lowers.values()])
         await made.start()
         stack.push_async_callback(made.stop)
-        binary = (await local.binaries.ensure(["kube-scheduler"], sources=fleet.sources))["kube-scheduler"]
-        with (folder / "kube-scheduler.log").open("ab") as log:
-            process = await asyncio.create_subprocess_exec(
-                str(binary),
-                f"--config={written}",
-                f"--secure-port={secure}",
-                "--bind-address=127.0.0.1",
-                stdout=log,
-                stderr=log,
-            )
-        stack.push_async_callback(process.wait)
-        stack.callback(process.terminate)
+        await stack.enter_async_context(stock_scheduler.running(fleet, written, log=folder / "kube-scheduler.log"))
         yield made
 
 

@@ -1,15 +1,10 @@
 """Clusters without a scheduler and controllers: nodes and pods are as a test makes them."""
 
 import contextlib
-import signal
 
 import pytest
 
-from hansa.local import ClusterSpec
-from hansa.programs import components
-
-# Without controllers there are no service accounts, and no one removes the taint that new nodes get.
-FLAGS = {"kube-apiserver": ("--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",)}
+import stock_scheduler
 
 
 @pytest.fixture
@@ -18,9 +13,7 @@ def bare_cluster(fleet):
 
     @contextlib.asynccontextmanager
     async def making():
-        [made] = await fleet.up([ClusterSpec("verdicts", scheduler=False, lift_limits=True, flags=FLAGS)])
-        made.process(components.CONTROLLERS).signal(signal.SIGKILL)
-        yield made
-        await fleet.down([made.name])
+        async with stock_scheduler.bare_clusters(fleet, "verdicts") as [made]:
+            yield made
 
     return making

@@ -5,6 +5,7 @@ kube-scheduler knows them, and so do nodes of lower clusters that are not config
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from hansa.control.store import Store
@@ -43,43 +44,50 @@ class Extender:
     ) -> None:
         self._client, self._lowers, self._nodes, self._pods = client, lowers, nodes, pods
         self._lower_of, self._request_of, self._waiting = lower_of, request_of, waiting
-        self._filtered: dict[str, Object] = {}  # by uid: pods that kube-scheduler may bind
+        # By the uid of a pod that kube-scheduler may bind: the nodes that passed.
+        self._filtered: dict[str, Mapping[str, _Passed]] = {}
+        # Bindings that the cache does not show yet, with the uid of the pod: an older event may not free their room.
+        self._binding: dict[NamespacedName, str] = {}
 
     def filter(self, asked: Candidates) -> Filtered:
         """The nodes that fit a pod, and why the others don't."""
-        pod, passed, failed = Object.of(asked.pod), list[str](), dict[str, str]()
-        for name in asked.node_names or ():
-            result = self.result(pod, name)
+        pod, passed, failed = asked.pod, dict[str, _Passed](), dict[str, str]()
+        for name in asked.node_names:
+            result = self._evaluated(pod, name)
             if isinstance(result, Refusal):
                 failed[name] = str(result)
             else:
-                passed.append(name)
+                passed[name] = result
         if passed:
-            self._remember(pod)
+            self._remember(pod, passed)
         self._waiting.note(pod, failed)
-        return Filtered(passed, failed)
+        return Filtered(list(passed), failed)
 
     def prioritize(self, asked: Candidates) -> list[Priority]:
-        """The scores of nodes that fit a pod."""
-        pod = Object.of(asked.pod)
-        return [Priority(name, _score(self.result(pod, name))) for name in asked.node_names or ()]
+        """The scores of nodes that fit a pod, as they were when it was filtered a moment ago."""
+        known = self._filtered.get(asked.pod.uid) or {}
+        found = {name: known.get(name) or self._evaluated(asked.pod, name) for name in asked.node_names}
+        return [Priority(name, one.score if isinstance(one, _Passed) else 0) for name, one in found.items()]
 
     async def bind(self, asked: Binding) -> Bound:
         """Bind a pod, if there is still room for it."""
-        key, pod = NamespacedName(asked.namespace, asked.name), self._filtered.pop(asked.uid, None)
+        key, filtered = NamespacedName(asked.namespace, asked.name), self._filtered.pop(asked.uid, {})
         lower = self._lower(asked.node)
         if lower is not None:
-            if pod is None:
+            passed = filtered.get(asked.node)
+            if passed is None or passed.request is None:
                 return Bound(
                     f"pod {key} was not filtered by this extender: it has restarted, and kube-scheduler tries again"
                 )
-            result = self.result(pod, asked.node)
+            result = evaluation.evaluate(passed.request, lower.view)
             if not isinstance(result, Fit):
                 return Bound(f"{result} (the room was given to another pod)")
-            self._reserve(lower, pod, asked.node, result)
+            lower.reserve(key, passed.request, result.node)
+            self._binding[key] = asked.uid
         try:
             await self._bind(asked)
         except errors.ApiError as error:
+            self._binding.pop(key, None)
             if lower is not None:
                 lower.release(key)
             return Bound(str(error))
@@ -88,41 +96,45 @@ class Extender:
     def observe(self, key: NamespacedName) -> None:
         """A pod of the upper cluster changed: from its binding until its copy is bound it has a reservation."""
         pod = self._pods.get(key)
-        bound_to = "" if pod is None or requests.is_finished(pod) else pod.spec.get("nodeName", "")
-        if pod is None or bound_to or requests.is_finished(pod):
+        has_ended = pod is None or requests.is_finished(pod)
+        bound_to = "" if pod is None or has_ended else pod.spec.get("nodeName", "")
+        if bound_to or has_ended:
             self._waiting.forget(key)
+        elif pod is not None and self._binding.get(key) == pod.uid:
+            return
+        self._binding.pop(key, None)
         lower = self._lower(bound_to)
         for other in self._lowers.values():
             if other is not lower:
                 other.release(key)
         if lower is not None and pod is not None and not lower.knows(key):
-            result = self.result(pod, bound_to)
-            if isinstance(result, Fit):
-                self._reserve(lower, pod, bound_to, result)
+            evaluated = self._evaluated(pod, bound_to)
+            if isinstance(evaluated, _Passed) and evaluated.request is not None:
+                lower.reserve(key, evaluated.request, evaluated.node)
 
     def fits(self, pod: Object, node: str) -> bool:
         """Whether a pod fits a node now."""
-        return not isinstance(self.result(pod, node), Refusal)
+        return not isinstance(self._evaluated(pod, node), Refusal)
 
-    def result(self, pod: Object, name: str) -> Fit | Refusal | None:
-        """The verdict on a virtual node; None for a node that is not judged."""
+    def _evaluated(self, pod: Object, name: str) -> "_Passed | Refusal":
+        """The verdict on a virtual node; every other node passes."""
         node, lower = self._node(name), self._lower(name)
         if node is None or lower is None:
-            return None
+            return _Passed(ORDINARY)
         try:
-            return evaluation.evaluate(self._request_of(pod, node), lower.view)
+            request = self._request_of(pod, node)
+            result = evaluation.evaluate(request, lower.view)
         except HansaError as error:  # an annotation or a constraint of the pod is invalid
             return Refusal(lower.name, (Closed(str(error)),))
+        if isinstance(result, Refusal):
+            return result
+        return _Passed(min(BEST, result.score * BEST // _WHOLE), request, result.node)
 
-    def _remember(self, pod: Object) -> None:
+    def _remember(self, pod: Object, passed: Mapping[str, "_Passed"]) -> None:
         self._filtered.pop(pod.uid, None)
-        self._filtered[pod.uid] = pod
+        self._filtered[pod.uid] = passed
         if len(self._filtered) > MOST_FILTERED:
             del self._filtered[next(iter(self._filtered))]
-
-    def _reserve(self, lower: Lower, pod: Object, name: str, fit: Fit) -> None:
-        if (node := self._node(name)) is not None:
-            lower.reserve(pod.key, self._request_of(pod, node), fit.node)
 
     async def _bind(self, asked: Binding) -> None:
         binding = {
@@ -143,7 +155,10 @@ class Extender:
         return None if node is None else self._lowers.get(self._lower_of(node))
 
 
-def _score(result: Fit | Refusal | None) -> int:
-    if result is None:
-        return ORDINARY
-    return 0 if isinstance(result, Refusal) else min(BEST, result.score * BEST // _WHOLE)
+@dataclass(frozen=True, slots=True)
+class _Passed:
+    """A node that takes a pod: its score, and, if it is a virtual one, the request and the node below."""
+
+    score: int
+    request: PodRequest | None = None
+    node: str = ""

@@ -1,9 +1,12 @@
 """The messages of kube-scheduler's extender API, version v1, as its HTTP client writes and reads them. Pure."""
 
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from typing import TypeVar
 
 import msgspec
 
+from hansa.kube import decoding
+from hansa.kube.objects import Object
 from hansa.runtime import errors
 
 T = TypeVar("T")
@@ -17,11 +20,17 @@ class _Message(msgspec.Struct, rename="pascal"):
     pass
 
 
-class Candidates(_Message):
+class _Candidates(_Message):
+    pod: msgspec.Raw
+    node_names: list[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
     """The arguments of filter and prioritize. Node names are sent with `nodeCacheCapable: true`."""
 
-    pod: dict[str, Any]
-    node_names: list[str] | None = None
+    pod: Object
+    node_names: list[str]
 
 
 class Filtered(_Message):
@@ -56,10 +65,13 @@ class Bound(_Message):
 
 def candidates(body: bytes) -> Candidates:
     """Decode the arguments of filter or prioritize."""
-    found = _decoded(body, Candidates)
+    found = _decoded(body, _Candidates)
     if found.node_names is None:
         raise InvalidMessage("no NodeNames: set nodeCacheCapable: true for this extender (--write-scheduler-config)")
-    return found
+    try:
+        return Candidates(decoding.parse_object(bytes(found.pod)), found.node_names)
+    except msgspec.DecodeError as error:
+        raise InvalidMessage(f"not a pod: {error}") from None
 
 
 def binding(body: bytes) -> Binding:
