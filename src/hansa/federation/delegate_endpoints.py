@@ -15,9 +15,11 @@ from hansa.control.informer import Scope
 from hansa.engine.cluster import Cluster
 from hansa.engine.view import clusters
 from hansa.federation import api
-from hansa.kube import errors, resources
+from hansa.federation.owned_objects import OwnedObjects
+from hansa.kube import resources
 from hansa.kube.objects import NamespacedName, Object
-from hansa.model import diff, keys
+from hansa.model import keys
+from hansa.model.translation.common import services
 from hansa.model.translation.federation import endpoint_slices, endpoints, reroute
 from hansa.model.translation.federation.endpoints import PodNetwork
 from hansa.runtime import clock, metrics
@@ -70,6 +72,12 @@ class DelegateEndpoints:
             for store in (self._pods, self._services):
                 store.index(clusters.BY_NAMESPACE, clusters.by_namespace)
             self._slices.index(_BY_SERVICE, endpoint_slices.owners)
+            self._owned = OwnedObjects(
+                self._upper.client,
+                manager=MANAGER,
+                is_ours=services.is_ours,
+                stores={resources.ENDPOINT_SLICES: self._slices},
+            )
             stack.callback(self._services.listen(self._queue.add, lambda service: (service.key,)))
             stack.callback(self._slices.listen(self._queue.add, endpoint_slices.owners))
             if self._networks:
@@ -97,13 +105,16 @@ class DelegateEndpoints:
         return (one for one in found if keys.ORIGINAL_SELECTOR in one.annotations)
 
     async def _reconcile(self, name: NamespacedName) -> controller.Outcome:
-        service, have = self._services.get(name), self._slices.find(_BY_SERVICE, name)
+        service = self._services.get(name)
+        have = [one for one in self._slices.find(_BY_SERVICE, name) if services.is_ours(one)]
         wanted = [] if service is None or service.is_deleting else self._wanted(service, have)
         current = {one.name: one for one in have}
         for one in wanted:
-            await self._write(current.pop(one.name, None), one)
+            await self._owned.ensure(
+                resources.ENDPOINT_SLICES, current.pop(one.name, None), one, endpoint_slices.patches
+            )
         for one in current.values():
-            await self._delete(one)
+            await self._owned.delete(resources.ENDPOINT_SLICES, one)
         return controller.Done()
 
     def _wanted(self, service: Object, have: Iterable[Object]) -> list[Object]:
@@ -127,24 +138,6 @@ class DelegateEndpoints:
                 if (target := api.target(obj)).is_self:
                     own.add(target.node)
         return own
-
-    async def _write(self, have: Object | None, wanted: Object) -> None:
-        client = self._upper.client
-        if have is None:
-            made = await client.create(resources.ENDPOINT_SLICES, wanted, field_manager=MANAGER)
-        elif patch := diff.fields_patch(have, wanted, ("endpoints",)) | diff.labels_patch(have, wanted):
-            patch["metadata"] = patch.get("metadata", {}) | {"uid": have.uid}
-            made = await client.patch(
-                resources.ENDPOINT_SLICES, have.name, patch, namespace=have.namespace, field_manager=MANAGER
-            )
-        else:
-            return
-        self._slices.observe(made)
-
-    async def _delete(self, one: Object) -> None:
-        with contextlib.suppress(errors.NotFound, errors.Conflict):
-            await self._upper.client.delete(resources.ENDPOINT_SLICES, one.name, namespace=one.namespace, uid=one.uid)
-        self._slices.observe_gone(one.key, one.uid)
 
 
 def _labeled(pod: Object) -> tuple[_Labeled]:

@@ -14,9 +14,8 @@ from hansa.federation.api import PROXY_PODS
 from hansa.federation.target_member import TargetMember
 from hansa.kube import errors, resources
 from hansa.kube.client import Client
-from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
-from hansa.model import keys, stamp
+from hansa.model import stamp
 from hansa.runtime import clock
 
 log = logging.getLogger(__name__)
@@ -42,10 +41,6 @@ class Leaving:
         if proxies:
             return f"waiting for the deletion of {proxies} pods on its virtual node"
         return f"waiting for the deletion of {copies} objects in the target" if copies else None
-
-    async def release(self, resource: Resource, obj: Object) -> None:
-        """Remove our finalizer."""
-        await release(self._source.client, resource, obj, keys.TARGET_FINALIZER)
 
     def _unreachable(self, member: TargetMember, error: str) -> str | None:
         now = self._clock.now()
@@ -79,13 +74,3 @@ class Leaving:
         """The pods whose delegates are in the target. The engine deletes them, and their controllers replace them."""
         async with self._source.informers.share(PODS) as store:
             return sum(pod.spec.get("nodeName") == node for pod in store.values())
-
-
-async def release(client: Client, resource: Resource, obj: Object, finalizer: str) -> None:
-    """Remove one finalizer; a conflict is the caller's to retry."""
-    others = [one for one in obj.metadata.finalizers if one != finalizer]
-    patch = {"metadata": {"finalizers": others, "resourceVersion": obj.version, "uid": obj.uid}}
-    try:
-        await client.patch(resource, obj.name, patch, namespace=obj.namespace)
-    except errors.NotFound:
-        return

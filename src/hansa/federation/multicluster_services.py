@@ -6,18 +6,19 @@ to the engine; there, the agent of the target makes the derived Services.
 
 import contextlib
 import random as randomness
-from collections.abc import Callable, Iterable
-from typing import Any, Final
+from collections.abc import Iterable
+from typing import Final
 
 from hansa.control import controller, queue
 from hansa.control.informer import Scope
 from hansa.control.store import Store
 from hansa.engine.cluster import Cluster
-from hansa.kube import errors, resources
+from hansa.federation.owned_objects import OwnedObjects
+from hansa.kube import resources
 from hansa.kube.objects import NamespacedName, Object
 from hansa.kube.resource import Resource
 from hansa.model import keys
-from hansa.model.mode import PatchPart
+from hansa.model.translation.common import services
 from hansa.model.translation.federation import exports
 from hansa.model.translation.federation.exports import SERVICE_EXPORTS, SERVICE_IMPORTS
 from hansa.runtime import clock, metrics
@@ -50,6 +51,7 @@ class MulticlusterServices:
             NAME, self._reconcile, queue=self._queue, metrics=metrics, workers=WORKERS
         )
         self._stores: dict[Resource, Store] = {}
+        self._owned = OwnedObjects(cluster.client, manager=MANAGER, is_ours=services.is_ours, stores=self._stores)
 
     async def run(self) -> None:
         """Reconcile until drained, once all that is read has been listed."""
@@ -78,7 +80,7 @@ class MulticlusterServices:
         if export is not None and not export.is_deleting:
             await self._export(export)
         imported = self._stores[SERVICE_IMPORTS].get(name)
-        if imported is not None and not imported.is_deleting and exports.is_ours(imported):
+        if imported is not None and not imported.is_deleting and services.is_ours(imported):
             await self._derive(imported)
         for resource in (SERVICE_EXPORTS, SERVICE_IMPORTS):  # whose derived Service may have been another's
             for one in self._stores[resource].find(_BY_DERIVED, name):
@@ -94,16 +96,18 @@ class MulticlusterServices:
         if service is None or reason or taken:
             await self._unexport(export, have)
         else:
-            await self._write(SERVICE_IMPORTS, have, exports.service_import(service, export), exports.import_patches)
+            await self._owned.ensure(
+                SERVICE_IMPORTS, have, exports.service_import(service, export), exports.import_patches
+            )
             await self._write_slices(export)
         await self._report(SERVICE_EXPORTS, export, ("Valid", not reason, reason, message), exports.conflict(taken))
 
     async def _unexport(self, export: Object, imported: Object | None) -> None:
         if imported is not None and exports.is_owned(imported, export):
-            await self._delete(SERVICE_IMPORTS, imported)
+            await self._owned.delete(SERVICE_IMPORTS, imported)
         for one in self._stores[resources.ENDPOINT_SLICES].find(_BY_EXPORT, export.key):
             if exports.is_owned(one, export):
-                await self._delete(resources.ENDPOINT_SLICES, one)
+                await self._owned.delete(resources.ENDPOINT_SLICES, one)
 
     async def _write_slices(self, export: Object) -> None:
         store = self._stores[resources.ENDPOINT_SLICES]
@@ -111,9 +115,9 @@ class MulticlusterServices:
         for one in store.find(_BY_SERVICE, export.key):
             wanted = exports.exported_slice(one, export, self._name)
             current = have.pop(wanted.name, None)
-            await self._write(resources.ENDPOINT_SLICES, current, wanted, exports.slice_patches)
+            await self._owned.ensure(resources.ENDPOINT_SLICES, current, wanted, exports.slice_patches)
         for one in have.values():
-            await self._delete(resources.ENDPOINT_SLICES, one)
+            await self._owned.delete(resources.ENDPOINT_SLICES, one)
 
     async def _derive(self, imported: Object) -> None:
         wanted = exports.derived_service(imported)
@@ -123,44 +127,15 @@ class MulticlusterServices:
             await self._report(SERVICE_IMPORTS, imported, exports.conflict(taken))
         if taken:
             return
-        made = await self._write(resources.SERVICES, have, wanted, exports.derived_patches)
-        if patch := exports.import_addresses(imported, made):
-            await self._patch(SERVICE_IMPORTS, imported, patch)
-
-    async def _write(
-        self,
-        resource: Resource,
-        have: Object | None,
-        wanted: Object,
-        patches: Callable[[Object, Object], Iterable[PatchPart]],
-    ) -> Object:
-        if have is None:
-            made = await self._cluster.client.create(resource, wanted, field_manager=MANAGER)
-            self._stores[resource].observe(made)
-            return made
-        for part in patches(have, wanted):
-            have = await self._patch(resource, have, dict(part.patch))
-        return have
-
-    async def _patch(self, resource: Resource, obj: Object, patch: dict[str, Any], subresource: str = "") -> Object:
-        patch["metadata"] = patch.get("metadata", {}) | {"uid": obj.uid}
-        made = await self._cluster.client.patch(
-            resource, obj.name, patch, namespace=obj.namespace, field_manager=MANAGER, subresource=subresource
-        )
-        self._stores[resource].observe(made)
-        return made
-
-    async def _delete(self, resource: Resource, obj: Object) -> None:
-        with contextlib.suppress(errors.NotFound, errors.Conflict):
-            await self._cluster.client.delete(resource, obj.name, namespace=obj.namespace, uid=obj.uid)
-        self._stores[resource].observe_gone(obj.key, obj.uid)
+        made = await self._owned.ensure(resources.SERVICES, have, wanted, exports.derived_patches)
+        await self._owned.patch(SERVICE_IMPORTS, imported, exports.import_addresses(imported, made))
 
     async def _report(self, resource: Resource, obj: Object, *wanted: tuple[str, bool, str, str]) -> None:
         now = self._clock.wall().strftime("%Y-%m-%dT%H:%M:%SZ")
         before = obj.status.get("conditions") or []
         after = exports.conditions(before, wanted, now=now, generation=obj.metadata.generation)
         if after != before:
-            await self._patch(resource, obj, {"status": {"conditions": after}}, "status")
+            await self._owned.patch(resource, obj, {"status": {"conditions": after}}, subresource="status")
 
 
 def _service_of(one: Object) -> Iterable[NamespacedName]:

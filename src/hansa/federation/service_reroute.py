@@ -14,8 +14,8 @@ from hansa.control.informer import Scope
 from hansa.control.store import Store
 from hansa.engine.cluster import Cluster
 from hansa.engine.view import clusters
-from hansa.federation import api
-from hansa.kube import errors, resources
+from hansa.federation import api, owned_objects
+from hansa.kube import resources
 from hansa.kube.objects import NamespacedName, Object
 from hansa.kube.resource import Resource
 from hansa.model.translation.federation import reroute
@@ -77,6 +77,11 @@ class ServiceReroute:
             for store in stores:
                 await store.freshness.wait_synced(SYNC_DEADLINE)
             self._pods, self._services, self._ingresses = stores
+            self._fields = owned_objects.fields_only(
+                self._upper.client,
+                manager=MANAGER,
+                stores={resources.SERVICES: self._services, resources.INGRESSES: self._ingresses},
+            )
             self._listen(stack)
             await self._controller.run()
 
@@ -114,16 +119,8 @@ class ServiceReroute:
     async def _reconcile(self, ref: _Ref) -> controller.Outcome:
         store: Store = self._services if ref.resource == resources.SERVICES else self._ingresses
         obj = store.get(ref.name)
-        patch = {} if obj is None else self._patch(ref.resource, obj)
-        if obj is None or not patch:
-            return controller.Done()
-        patch["metadata"] = patch.get("metadata", {}) | {"uid": obj.uid}
-        with contextlib.suppress(errors.NotFound):
-            store.observe(
-                await self._upper.client.patch(
-                    ref.resource, obj.name, patch, namespace=obj.namespace, field_manager=MANAGER
-                )
-            )
+        if obj is not None:
+            await self._fields.patch(ref.resource, obj, self._patch(ref.resource, obj))
         return controller.Done()
 
     def _patch(self, resource: Resource, obj: Object) -> dict[str, Any]:

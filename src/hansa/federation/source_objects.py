@@ -7,7 +7,8 @@ from hansa.federation.api import SOURCE_ROLE, SUMMARY_ROLE, Source, hashed
 from hansa.kube import resources
 from hansa.kube.objects import NamespacedName, Object
 from hansa.kube.resource import Resource
-from hansa.model import keys
+from hansa.model import diff, keys
+from hansa.model.mode import PatchPart
 
 RBAC: Final = "rbac.authorization.k8s.io"
 LONGEST_NAME: Final = 253
@@ -59,6 +60,17 @@ def token(account: NamespacedName) -> Object:
 def is_made(obj: Object) -> bool:
     """Whether the agent made it for sources, so that it is deleted with the last of them."""
     return obj.annotations.get(keys.SOURCE) == MADE
+
+
+def is_ours(obj: Object) -> bool:
+    """Whether the agent made it, for any source."""
+    return keys.SOURCE in obj.annotations
+
+
+def binding_patches(have: Object, wanted: Object) -> Iterable[PatchPart]:
+    """Patches of a binding; its role cannot be changed."""
+    if patch := diff.fields_patch(have, wanted, ("subjects",)):
+        yield PatchPart(patch)
 
 
 def is_of(obj: Object, source: Source) -> bool:

@@ -13,9 +13,10 @@ from hansa.control import controller, queue
 from hansa.control.informer import Scope
 from hansa.control.store import Store
 from hansa.engine.cluster import Cluster
-from hansa.federation import api, leaving, source_objects
+from hansa.federation import api, source_objects
 from hansa.federation.api import CLUSTER_SOURCES, SOURCES, BadObject, Source
 from hansa.federation.conditions import Conditions
+from hansa.federation.owned_objects import OwnedObjects
 from hansa.kube import errors, resources
 from hansa.kube.objects import NamespacedName, Object
 from hansa.kube.resource import Resource
@@ -23,6 +24,7 @@ from hansa.model import keys
 from hansa.runtime import clock, metrics
 
 log = logging.getLogger(__name__)
+MANAGER: Final = "hansa-sources"
 WORKERS: Final = 4
 RESYNC_SECONDS: Final = 300.0  # bindings are not watched: one that an administrator changed is repaired at the next one
 REFUSED_SECONDS: Final = 30.0  # until a refused write is tried again, since another object has to change
@@ -42,7 +44,8 @@ class Sources:
         metrics: metrics.Registry,
     ) -> None:
         self._cluster, self._conditions, self._makes_tokens = cluster, conditions, makes_tokens
-        self._client = cluster.client
+        self._stores: dict[Resource, Store] = {}
+        self._owned = OwnedObjects(cluster.client, manager=MANAGER, is_ours=source_objects.is_ours, stores=self._stores)
         self._queue: queue.Queue[NamespacedName] = queue.Queue("sources", clock=clock, random=random, metrics=metrics)
         self._controller = controller.Controller(
             "sources", self._reconcile, queue=self._queue, metrics=metrics, workers=WORKERS
@@ -51,10 +54,9 @@ class Sources:
     async def run(self) -> None:
         """Reconcile until drained."""
         async with contextlib.AsyncExitStack() as stack:
-            self._stores: dict[bool, Store] = {}  # by whether its sources have a namespace
             for resource in (SOURCES, CLUSTER_SOURCES):
                 store = await stack.enter_async_context(self._cluster.informers.share(Scope(resource)))
-                self._stores[resource.namespaced] = store
+                self._stores[resource] = store
                 stack.callback(store.freshness.listen(lambda _: self._enqueue_all()))
                 stack.callback(store.listen(self._queue.add, lambda source: (source.key,)))
             await self._controller.run()
@@ -66,7 +68,7 @@ class Sources:
     async def _reconcile(self, key: NamespacedName) -> controller.Outcome:
         if not all(store.freshness.is_known for store in self._stores.values()):
             return controller.Done()
-        obj = self._stores[bool(key.namespace)].get(key)
+        obj = self._stores[_resource(key)].get(key)
         if obj is None:
             return controller.Done()
         try:
@@ -76,15 +78,15 @@ class Sources:
                 return controller.Done()
             await self._ensure(source)
         except BadObject as error:
-            await self._conditions.set_not_ready(_resource(obj), obj, error.reason, str(error))
+            await self._conditions.set_not_ready(_resource(obj.key), obj, error.reason, str(error))
             return controller.Done()
         except (errors.Denied, errors.Invalid, errors.NotFound) as error:  # NotFound: there is no such namespace
-            await self._conditions.set_not_ready(_resource(obj), obj, "Refused", str(error))
+            await self._conditions.set_not_ready(_resource(obj.key), obj, "Refused", str(error))
             return controller.After(REFUSED_SECONDS)
         return controller.After(RESYNC_SECONDS)
 
     async def _ensure(self, source: Source) -> None:
-        await self._finalize(source)
+        await self._owned.add_finalizer(source.resource, source.object, keys.SOURCE_FINALIZER)
         token = ""
         if (account := source.account) is not None:
             await self._ensure_account(account)
@@ -93,50 +95,40 @@ class Sources:
             await self._ensure_binding(resource, binding, source)
         await self._conditions.set_ready(source.resource, source.object, "its rights are granted", tokenSecret=token)
 
-    async def _finalize(self, source: Source) -> None:
-        obj = source.object
-        if keys.SOURCE_FINALIZER not in obj.metadata.finalizers:
-            finalizers = [*obj.metadata.finalizers, keys.SOURCE_FINALIZER]
-            patch = {"metadata": {"finalizers": finalizers, "resourceVersion": obj.version, "uid": obj.uid}}
-            made = await self._client.patch(source.resource, obj.name, patch, namespace=obj.namespace)
-            self._stores[source.resource.namespaced].observe(made)
-
     async def _ensure_account(self, account: NamespacedName) -> None:
         with contextlib.suppress(errors.AlreadyExists):
-            await self._client.create(resources.SERVICE_ACCOUNTS, source_objects.service_account(account))
+            await self._owned.create(resources.SERVICE_ACCOUNTS, source_objects.service_account(account))
             log.info("service account created", extra={"account": str(account)})
 
     async def _ensure_token(self, account: NamespacedName) -> str:
         """A Secret with a token, listed in the service account as clusters did by themselves before Kubernetes 1.24."""
         wanted = source_objects.token(account)
         try:
-            await self._client.create(resources.SECRETS, wanted)
+            await self._owned.create(resources.SECRETS, wanted)
         except errors.AlreadyExists:
-            have = await self._client.get(resources.SECRETS, wanted.name, namespace=wanted.namespace)
-            if have.annotations.get(keys.TOKEN_ACCOUNT) != account.name:
+            have = await self._owned.find(resources.SECRETS, wanted.name, namespace=wanted.namespace)
+            if have is None or have.annotations.get(keys.TOKEN_ACCOUNT) != account.name:
                 message = f"Secret {wanted.key} exists and is no token of service account {account.name}: delete it"
                 raise BadObject("TokenNameTaken", message) from None
-        found = await self._client.get(resources.SERVICE_ACCOUNTS, account.name, namespace=account.namespace)
-        listed = found.get("secrets") or []
-        if {"name": wanted.name} not in listed:
+        found = await self._owned.find(resources.SERVICE_ACCOUNTS, account.name, namespace=account.namespace)
+        if found is not None and {"name": wanted.name} not in (listed := found.get("secrets") or []):
             patch = {"secrets": [*listed, {"name": wanted.name}], "metadata": {"resourceVersion": found.version}}
-            await self._client.patch(resources.SERVICE_ACCOUNTS, account.name, patch, namespace=account.namespace)
+            await self._owned.patch(resources.SERVICE_ACCOUNTS, found, patch)
         return wanted.name
 
     async def _ensure_binding(self, resource: Resource, wanted: Object, source: Source) -> None:
         try:
-            await self._client.create(resource, wanted)
+            await self._owned.create(resource, wanted)
         except errors.AlreadyExists:
-            have = await self._client.get(resource, wanted.name, namespace=wanted.namespace)
-            if not source_objects.is_of(have, source):
+            have = await self._owned.find(resource, wanted.name, namespace=wanted.namespace)
+            if have is None or not source_objects.is_of(have, source):
                 message = f"{resource.kind} {wanted.key} exists and is not of this source: delete it, or rename one"
                 raise BadObject("NameTaken", message) from None
             if have.get("roleRef") != wanted.get("roleRef"):  # cannot be changed
-                await self._client.delete(resource, have.name, namespace=have.namespace, uid=have.uid)
-                await self._client.create(resource, wanted)
-            elif have.get("subjects") != wanted.get("subjects"):
-                patch = {"subjects": wanted.get("subjects"), "metadata": {"uid": have.uid}}
-                await self._client.patch(resource, have.name, patch, namespace=have.namespace)
+                await self._owned.delete(resource, have)
+                await self._owned.create(resource, wanted)
+            else:
+                await self._owned.ensure(resource, have, wanted, source_objects.binding_patches)
 
     async def _remove(self, source: Source) -> None:
         """Delete what was made for a source, then release it."""
@@ -149,13 +141,12 @@ class Sources:
             token = source_objects.token_name(account)
             await self._delete(resources.SECRETS, token, source_objects.is_made)
             await self._delete(resources.SERVICE_ACCOUNTS, account, source_objects.is_made)
-        await leaving.release(self._client, source.resource, source.object, keys.SOURCE_FINALIZER)
+        await self._owned.remove_finalizer(source.resource, source.object, keys.SOURCE_FINALIZER)
 
     async def _delete(self, resource: Resource, name: NamespacedName, is_ours: Callable[[Object], bool]) -> None:
-        with contextlib.suppress(errors.NotFound, errors.Conflict):
-            have = await self._client.get(resource, name.name, namespace=name.namespace)
-            if is_ours(have):
-                await self._client.delete(resource, have.name, namespace=have.namespace, uid=have.uid)
+        have = await self._owned.find(resource, name.name, namespace=name.namespace)
+        if have is not None and is_ours(have):
+            await self._owned.delete(resource, have)
 
     def _others(self, source: Source) -> Iterator[Source]:
         """The sources that stay when this one is deleted."""
@@ -171,5 +162,5 @@ class Sources:
                 self._queue.add(key)
 
 
-def _resource(obj: Object) -> Resource:
-    return SOURCES if obj.namespace else CLUSTER_SOURCES
+def _resource(key: NamespacedName) -> Resource:
+    return SOURCES if key.namespace else CLUSTER_SOURCES

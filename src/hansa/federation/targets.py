@@ -8,23 +8,22 @@ import contextlib
 import logging
 import random as randomness
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from hansa.control import controller, queue
 from hansa.control.informer import Scope
 from hansa.control.store import Store
 from hansa.engine.cluster import Cluster
-from hansa.engine.registry import ClusterRegistry, Route
-from hansa.federation import api, target_credentials
+from hansa.engine.registry import ClusterRegistry
+from hansa.federation import api, owned_objects
 from hansa.federation.api import CLUSTER_TARGETS, TARGETS, BadObject, Target
 from hansa.federation.conditions import Conditions
 from hansa.federation.leaving import Leaving
+from hansa.federation.target_connections import Connect, JoinedTarget, MakeCluster, TargetConnections
 from hansa.federation.target_member import TargetMember
 from hansa.federation.target_views import TargetViews
-from hansa.kube import errors, resources
-from hansa.kube.client import Client
-from hansa.kube.credentials.secret import SecretCredentials
+from hansa.kube import resources
 from hansa.kube.objects import NamespacedName, Object
 from hansa.kube.resource import Resource
 from hansa.kubelet.node_servers import NodeServers
@@ -34,8 +33,8 @@ from hansa.nodes.lower_state import Problem
 from hansa.runtime import clock, metrics
 
 log = logging.getLogger(__name__)
+MANAGER: Final = "hansa-agent"
 WORKERS: Final = 16
-NAMESPACE_NOT_FOUND: Final = "NamespaceNotFound"
 NAMESPACE_SECONDS: Final = 5.0  # between looks for a namespace that a target does not have
 STARTING_SECONDS: Final = 1.0  # between looks at a target that is on its way to its first summary
 BY_LOGIN: Final = "by-login"  # the index of Targets by the Secret of their kubeconfig
@@ -48,17 +47,6 @@ class Source:
     cluster: Cluster
     name: str
     id: str
-
-
-@dataclass(slots=True)
-class _Joined:
-    member: TargetMember
-    uid: str
-    credentials: SecretCredentials | None = None
-    has_namespace: bool = False  # that of the Target was seen in the target
-    identity: tuple[object, ...] = ()  # of the connection; a change of it means another connection
-    checked: tuple[object, ...] = ()  # the Secret that was found valid: each change of a summary leads here
-    ends: list[Callable[[], None]] = field(default_factory=list)
 
 
 class Targets:
@@ -74,8 +62,8 @@ class Targets:
         kubelet: NodeServers,
         conditions: Conditions,
         leaving: Leaving,
-        connect: Callable[[SecretCredentials], Client],
-        join: Callable[[str, Client, frozenset[str] | None], Cluster],
+        connect: Connect,
+        join: MakeCluster,
         clock: clock.Clock,
         random: randomness.Random,
         metrics: metrics.Registry,
@@ -84,7 +72,9 @@ class Targets:
         self._nodes, self._kubelet = nodes, kubelet
         self._conditions, self._leaving, self._clock = conditions, leaving, clock
         self._connect, self._make_cluster = connect, join
-        self._joined: dict[NamespacedName, _Joined] = {}
+        self._stores: dict[Resource, Store] = {}
+        self._fields = owned_objects.fields_only(source.cluster.client, manager=MANAGER, stores=self._stores)
+        self._joined: dict[NamespacedName, JoinedTarget] = {}
         self._queue: queue.Queue[NamespacedName] = queue.Queue(
             "targets", clock=clock, random=random, metrics=metrics, group=lambda key: key
         )
@@ -97,14 +87,16 @@ class Targets:
         informers = self._source.cluster.informers
         async with contextlib.AsyncExitStack() as stack:
             stack.push_async_callback(self._close)
-            self._stores: dict[bool, Store] = {}  # by whether its Targets have a namespace
             for resource in (TARGETS, CLUSTER_TARGETS):
                 store = await stack.enter_async_context(informers.share(Scope(resource)))
-                self._stores[resource.namespaced] = store
+                self._stores[resource] = store
                 store.index(BY_LOGIN, _secrets)
                 stack.callback(store.freshness.listen(lambda _: self._enqueue_all()))
                 stack.callback(store.listen(self._queue.add, lambda target: (target.key,)))
             self._secrets = await stack.enter_async_context(informers.share(Scope(resources.SECRETS)))
+            self._connections = TargetConnections(
+                self._registry, self._source.cluster, self._secrets, connect=self._connect, join=self._make_cluster
+            )
             stack.callback(self._secrets.freshness.listen(lambda _: self._enqueue_all()))
             stack.callback(self._secrets.listen(self._secret_changed, lambda secret: (secret.key,)))
             await self._controller.run()
@@ -114,7 +106,7 @@ class Targets:
         self._controller.drain()
 
     async def _reconcile(self, key: NamespacedName) -> controller.Outcome:
-        store = self._stores[bool(key.namespace)]
+        store = self._stores[_resource(key)]
         if not store.freshness.is_known or not self._secrets.freshness.is_known:
             return controller.Done()  # all keys are queued again when they are
         obj, joined = store.get(key), self._joined.get(key)
@@ -127,24 +119,22 @@ class Targets:
             return await self._leave(obj, joined)
         return await self._serve(obj, joined)
 
-    async def _serve(self, obj: Object, joined: _Joined | None) -> controller.Outcome:
+    async def _serve(self, obj: Object, joined: JoinedTarget | None) -> controller.Outcome:
         try:
             target = api.target(obj)
         except BadObject as error:
             if joined is not None:
                 joined.member.set_problem(Problem(error.reason, str(error)))
-            await self._conditions.set_not_ready(_resource(obj), obj, error.reason, str(error))
+            await self._conditions.set_not_ready(_resource(obj.key), obj, error.reason, str(error))
             return controller.Done()
-        obj = await self._with_finalizer(target)
+        obj = await self._fields.add_finalizer(target.resource, obj, keys.TARGET_FINALIZER)
         joined = joined or self._begin(target)
         joined.member.update(target)
-        await self._connected(target, joined)
+        await self._connections.update(target, joined)
         if joined.member.is_starting:
             return controller.After(STARTING_SECONDS)
         await self._report(target.resource, obj, joined.member)
-        problem = joined.member.problem
-        is_missing = problem is not None and problem.reason == NAMESPACE_NOT_FOUND
-        return controller.After(NAMESPACE_SECONDS) if is_missing else controller.Done()
+        return controller.After(NAMESPACE_SECONDS) if joined.lacks_namespace else controller.Done()
 
     async def _report(self, resource: Resource, obj: Object, member: TargetMember) -> None:
         was_connected = api.status(obj).is_connected
@@ -157,29 +147,13 @@ class Targets:
                 resource, obj, reason, message, node=member.node, connected=was_connected
             )
 
-    async def _with_finalizer(self, target: Target) -> Object:
-        obj = target.object
-        if keys.TARGET_FINALIZER in obj.metadata.finalizers:
-            return obj
-        patch = {
-            "metadata": {
-                "finalizers": [*obj.metadata.finalizers, keys.TARGET_FINALIZER],
-                "resourceVersion": obj.version,
-                "uid": obj.uid,
-            }
-        }
-        client = self._source.cluster.client
-        made = await client.patch(target.resource, obj.name, patch, namespace=obj.namespace)
-        self._stores[target.resource.namespaced].observe(made)
-        return made
-
-    def _begin(self, target: Target) -> _Joined:
+    def _begin(self, target: Target) -> JoinedTarget:
         """Serve the virtual node and the view of a target, whether or not it can be connected."""
         endpoint = self._kubelet.add(target.node)
         member = TargetMember(
             target, kubelet=endpoint, source=self._source.name, source_id=self._source.id, clock=self._clock
         )
-        joined = self._joined[target.key] = _Joined(member, target.object.uid)
+        joined = self._joined[target.key] = JoinedTarget(member, target.object.uid)
 
         def watch(changed: Callable[[], None]) -> TargetMember:
             joined.ends.append(member.changed.add(changed))
@@ -194,78 +168,7 @@ class Targets:
         self._views.update(member.view())
         self._queue.add(key)
 
-    async def _connected(self, target: Target, joined: _Joined) -> None:
-        """Connect it, or use its newest credentials; without valid ones it has a problem, and keeps its connection."""
-        member = joined.member
-        identity = (target.is_self, target.spec.kubeconfig_secret)
-        if joined.identity != identity:
-            await self._disconnect(joined)
-        try:
-            secret = self._secret_of(target, joined)
-        except BadObject as error:
-            member.set_problem(Problem(error.reason, str(error)))
-            return
-        if member.cluster is None:
-            joined.identity = identity
-            await self._join(target, joined, secret)
-        elif joined.credentials is not None and secret is not None:
-            joined.credentials.observe(secret)
-        member.set_problem(await self._namespace_problem(target, joined))
-        self._link(member)
-
-    async def _namespace_problem(self, target: Target, joined: _Joined) -> Problem | None:
-        """Whether the target lacks the namespace of the Target. That it is deleted later is reported on pods."""
-        cluster, name = joined.member.cluster, target.key.namespace
-        if cluster is None or cluster.health.error or target.is_self or not name or joined.has_namespace:
-            return None
-        try:
-            await cluster.client.get(resources.NAMESPACES, name)
-        except errors.NotFound:
-            return Problem(NAMESPACE_NOT_FOUND, f'namespace "{name}" does not exist in the target: create it there')
-        except errors.ApiError as error:
-            # Without the right to read it, it is not asked for again.
-            joined.has_namespace = isinstance(error, errors.Denied)
-        else:
-            joined.has_namespace = True
-        return None
-
-    def _secret_of(self, target: Target, joined: _Joined) -> Object | None:
-        """The Secret with valid credentials; None for this cluster itself."""
-        if (name := target.secret) is None:
-            return None
-        secret = self._secrets.get(name)
-        identity = (target.spec.kubeconfig_secret, secret and (secret.uid, secret.version))
-        if secret is None or joined.checked != identity:
-            secret = target_credentials.checked(target, name, secret)
-            joined.checked = identity
-        return secret
-
-    async def _join(self, target: Target, joined: _Joined, secret: Object | None) -> None:
-        namespaces = frozenset({target.key.namespace}) if target.key.namespace else None
-        client, close = self._source.cluster.client, _nothing
-        if secret is not None:
-            joined.credentials = target_credentials.of(target, secret)
-            client = self._connect(joined.credentials)
-            close = client.close
-        cluster = self._make_cluster(joined.member.node, client, namespaces)
-        self._registry.join(cluster)
-        await joined.member.connect(cluster, close)
-
-    def _link(self, member: TargetMember) -> None:
-        link = member.link()
-        route = Route(
-            self._source.cluster.name, member.node, link, frozenset({member.node}), is_self=member.target.is_self
-        )
-        if route not in self._registry.routes(route.upper):
-            self._registry.link(route)
-
-    async def _disconnect(self, joined: _Joined) -> None:
-        joined.identity, joined.credentials, joined.has_namespace = (), None, False
-        if joined.member.cluster is not None:
-            await self._registry.leave(joined.member.node)
-            await joined.member.disconnect()
-
-    async def _leave(self, obj: Object, joined: _Joined | None) -> controller.Outcome:
+    async def _leave(self, obj: Object, joined: JoinedTarget | None) -> controller.Outcome:
         if keys.TARGET_FINALIZER not in obj.metadata.finalizers:
             if joined is not None:
                 await self._forget(obj.key, joined)
@@ -274,22 +177,22 @@ class Targets:
             target = api.target(obj)
             joined = joined or self._begin(target)
             joined.member.leave()
-            await self._connected(target, joined)
+            await self._connections.update(target, joined)
         if joined is not None:
             was_connected = api.status(obj).is_connected
             rest = await self._leaving.rest(joined.member, was_connected=was_connected)
             if rest is not None:
                 await self._conditions.set_not_ready(
-                    _resource(obj), obj, "Leaving", rest, node=joined.member.node, connected=was_connected
+                    _resource(obj.key), obj, "Leaving", rest, node=joined.member.node, connected=was_connected
                 )
                 return controller.After(STARTING_SECONDS)
             await self._forget(obj.key, joined)
-        await self._leaving.release(_resource(obj), obj)
+        await self._fields.remove_finalizer(_resource(obj.key), obj, keys.TARGET_FINALIZER)
         return controller.Done()
 
-    async def _forget(self, key: NamespacedName, joined: _Joined) -> None:
+    async def _forget(self, key: NamespacedName, joined: JoinedTarget) -> None:
         """Remove a target: its route, its cluster, its virtual node and its view."""
-        await self._disconnect(joined)
+        await self._connections.disconnect(joined)
         for end in joined.ends:
             end()
         self._views.remove(joined.member.node)
@@ -300,7 +203,7 @@ class Targets:
 
     async def _close(self) -> None:
         for joined in self._joined.values():
-            await self._disconnect(joined)
+            await self._connections.disconnect(joined)
             for end in joined.ends:
                 end()
             await self._nodes.forget(joined.member.node)
@@ -317,10 +220,6 @@ class Targets:
             self._queue.add(key)
 
 
-async def _nothing() -> None:
-    """The client of this cluster itself is not closed with a target."""
-
-
 def _secrets(obj: Object) -> Iterable[NamespacedName]:
     try:
         secret = api.target(obj).secret
@@ -329,5 +228,5 @@ def _secrets(obj: Object) -> Iterable[NamespacedName]:
     return () if secret is None else (secret,)
 
 
-def _resource(obj: Object) -> Resource:
-    return TARGETS if obj.namespace else CLUSTER_TARGETS
+def _resource(key: NamespacedName) -> Resource:
+    return TARGETS if key.namespace else CLUSTER_TARGETS

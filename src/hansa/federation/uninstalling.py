@@ -7,11 +7,20 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator
-from typing import Any, Final
+from typing import Final
 
 from hansa.federation import installing
-from hansa.federation.api import CLUSTER_SOURCES, CLUSTER_SUMMARIES, CLUSTER_TARGETS, PROXY_PODS, SOURCES, TARGETS
+from hansa.federation.api import (
+    CLUSTER_SOURCES,
+    CLUSTER_SUMMARIES,
+    CLUSTER_TARGETS,
+    PROVIDER,
+    PROXY_PODS,
+    SOURCES,
+    TARGETS,
+)
 from hansa.federation.delegate_endpoints import SLICES
+from hansa.federation.owned_objects import OwnedObjects
 from hansa.kube import errors, resources
 from hansa.kube.client import Client
 from hansa.kube.objects import Object
@@ -25,6 +34,8 @@ from hansa.runtime import clock
 from hansa.runtime.errors import HansaError
 
 log = logging.getLogger(__name__)
+MANAGER: Final = "hansa-agent"
+NODES: Final = f"{keys.PROVIDER_TAINT}={PROVIDER}"
 DEADLINE: Final = 300.0  # seconds for Targets to be emptied; an unreachable one is given up before
 POLL_SECONDS: Final = 0.5
 ADMITTED: Final = (TARGETS, CLUSTER_TARGETS, SOURCES, CLUSTER_SOURCES)
@@ -32,21 +43,28 @@ ADMITTED: Final = (TARGETS, CLUSTER_TARGETS, SOURCES, CLUSTER_SOURCES)
 
 async def uninstall(client: Client, clock: clock.Clock) -> None:
     """Delete all that was made for the federation. Controllers of users create their pods anew, as plain pods."""
+    owned = OwnedObjects(client, manager=MANAGER, is_ours=is_ours)
     for resource in ADMITTED:
         async for one in _all(client, resource):
-            await _delete(client, resource, one)
+            await owned.delete(resource, one)
     await _wait_gone(client, clock)
     async for pod in _all(client, resources.PODS, fields=PROXY_PODS):
-        await _release(client, pod)
-    await _restore_services(client)
-    async for node in _all(client, resources.NODES, labels=manifest.SELECTOR):
-        if node.labels.get(keys.PROVIDER_TAINT) == "admiralty":
-            await _delete(client, resources.NODES, node)
+        await _release(owned, pod)
+    await _restore_services(client, owned)
+    async for node in _all(client, resources.NODES, labels=f"{manifest.SELECTOR},{NODES}"):
+        await owned.delete(resources.NODES, node)
     async for summary in _all(client, CLUSTER_SUMMARIES):
-        await _delete(client, CLUSTER_SUMMARIES, summary)
+        await owned.delete(CLUSTER_SUMMARIES, summary)
     for resource, obj in (*installing.manifests(), *installing.custom_resources()):
         with contextlib.suppress(errors.NotFound):
             await client.delete(resource, obj.name)
+
+
+def is_ours(obj: Object) -> bool:
+    """Whether an object is one of the federation: of its own kinds, or with its mark."""
+    is_kind = obj.api_version.startswith(f"{keys.FEDERATION}/")
+    is_marked = services.is_ours(obj) or obj.labels.get(keys.PROVIDER_TAINT) == PROVIDER
+    return is_kind or is_marked or keys.POD_FINALIZER in obj.metadata.finalizers
 
 
 async def _wait_gone(client: Client, clock: clock.Clock) -> None:
@@ -60,36 +78,29 @@ async def _wait_gone(client: Client, clock: clock.Clock) -> None:
         ) from None
 
 
-async def _restore_services(client: Client) -> None:
+async def _restore_services(client: Client, owned: OwnedObjects) -> None:
     """Let Services select the pods of their users again, and delete their EndpointSlices for other clusters."""
     async for service in _all(client, resources.SERVICES):
-        await _patch(client, resources.SERVICES, service, reroute.service_patch(service, ()))
+        await owned.patch(resources.SERVICES, service, reroute.service_patch(service, ()))
     async for ingress in _all(client, resources.INGRESSES):
-        await _patch(client, resources.INGRESSES, ingress, reroute.ingress_patch(ingress, lambda _: False))
+        await owned.patch(resources.INGRESSES, ingress, reroute.ingress_patch(ingress, lambda _: False))
     async for one in _all(client, resources.ENDPOINT_SLICES, labels=SLICES.labels):
-        await _delete(client, resources.ENDPOINT_SLICES, one)
+        await owned.delete(resources.ENDPOINT_SLICES, one)
     ours = f"{services.MANAGED_BY}={services.MANAGER},!{keys.UPPER}"  # copies are those of another source
     async for one in _all(client, resources.ENDPOINT_SLICES, labels=f"{keys.EXPORTED_SERVICE},{ours}"):
-        await _delete(client, resources.ENDPOINT_SLICES, one)
+        await owned.delete(resources.ENDPOINT_SLICES, one)
     async for imported in _all(client, SERVICE_IMPORTS, labels=ours):
-        await _delete(client, SERVICE_IMPORTS, imported)
+        await owned.delete(SERVICE_IMPORTS, imported)
 
 
-async def _patch(client: Client, resource: Resource, obj: Object, patch: dict[str, Any]) -> None:
-    if patch:
-        patch["metadata"] = patch.get("metadata", {}) | {"uid": obj.uid}
-        with contextlib.suppress(errors.NotFound):
-            await client.patch(resource, obj.name, patch, namespace=obj.namespace)
-
-
-async def _release(client: Client, pod: Object) -> None:
+async def _release(owned: OwnedObjects, pod: Object) -> None:
     """Remove our finalizer from a proxy pod. One with a controller is deleted: the next one is a plain pod."""
     others = [one for one in pod.metadata.finalizers if not one.startswith(f"{keys.FEDERATION}/")]
-    patch = {"metadata": {"finalizers": others, "labels": {keys.HAS_FINALIZER: None}, "uid": pod.uid}}
-    with contextlib.suppress(errors.NotFound, errors.Conflict):
-        await client.patch(resources.PODS, pod.name, patch, namespace=pod.namespace)
-        if pod.metadata.owner_references:
-            await client.delete(resources.PODS, pod.name, namespace=pod.namespace, uid=pod.uid)
+    if is_ours(pod) and pod.metadata.owner_references:
+        await owned.delete(resources.PODS, pod)
+    patch = {"metadata": {"finalizers": others, "labels": {keys.HAS_FINALIZER: None}}}
+    with contextlib.suppress(errors.Conflict):
+        await owned.patch(resources.PODS, pod, patch)
 
 
 async def _all(client: Client, resource: Resource, *, labels: str = "", fields: str = "") -> AsyncIterator[Object]:
@@ -99,8 +110,3 @@ async def _all(client: Client, resource: Resource, *, labels: str = "", fields: 
                 yield one
     except errors.NotFound:  # the definition is not installed
         return
-
-
-async def _delete(client: Client, resource: Resource, obj: Object) -> None:
-    with contextlib.suppress(errors.NotFound, errors.Conflict):
-        await client.delete(resource, obj.name, namespace=obj.namespace, uid=obj.uid)

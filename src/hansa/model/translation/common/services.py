@@ -21,6 +21,11 @@ _SYNCED_FIELDS: Final[tuple[str, ...]] = (
 )
 
 
+def is_ours(obj: Object) -> bool:
+    """Whether Hansa made a slice, or what belongs to one, in this cluster or in another."""
+    return obj.labels.get(MANAGED_BY) == MANAGER
+
+
 def service(obj: Object, link: Link) -> Object:
     """A copy without a selector, with addresses of the lower cluster. LoadBalancer becomes ClusterIP."""
     spec = obj.spec

@@ -9,7 +9,8 @@ from typing import Final
 
 from hansa.kube import resources
 from hansa.kube.objects import NamespacedName, Object, OwnerReference
-from hansa.model import keys
+from hansa.model import diff, keys
+from hansa.model.mode import PatchPart
 from hansa.model.references import Reference
 from hansa.model.translation.common import services
 from hansa.model.translation.federation import slice_names
@@ -26,6 +27,12 @@ def slices(service: Object, found: Endpoints, have: Iterable[Object]) -> Iterato
     for group, endpoints in found.groups.items():
         for name, addresses in _packed(service, group, endpoints, existing.get(group, [])).items():
             yield _slice(service, name, group, [endpoints[address] for address in sorted(addresses)])
+
+
+def patches(have: Object, wanted: Object) -> Iterator[PatchPart]:
+    """Patches of a slice."""
+    if patch := diff.fields_patch(have, wanted, ("endpoints",)) | diff.labels_patch(have, wanted):
+        yield PatchPart(patch)
 
 
 def service_of(obj: Object) -> Iterator[Reference]:

@@ -33,11 +33,6 @@ def problem(service: Object | None) -> tuple[str, str]:
     return "", ""
 
 
-def is_ours(obj: Object) -> bool:
-    """Whether we made a ServiceImport, slice or derived Service, in this cluster or in its source."""
-    return obj.labels.get(services.MANAGED_BY) == services.MANAGER
-
-
 def is_owned(obj: Object, owner: Object) -> bool:
     """Whether an object goes with its owner, which copies of other clusters' objects don't."""
     return any(one.uid == owner.uid for one in obj.metadata.owner_references)
@@ -51,7 +46,7 @@ def taken_import(export: Object, imported: Object | None) -> str:
 
 def taken_service(imported: Object | None, derived: Object | None) -> str:
     """Why the derived Service of this ServiceImport can't be made; empty if it can."""
-    if derived is None or (imported is not None and is_ours(derived) and is_owned(derived, imported)):
+    if derived is None or (imported is not None and services.is_ours(derived) and is_owned(derived, imported)):
         return ""
     return f"a Service {derived.name} exists that is not the derived Service of this ServiceImport: delete it"
 

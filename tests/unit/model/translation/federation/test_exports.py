@@ -6,6 +6,7 @@ from golden_files import merged
 from hansa.kube.objects import Object
 from hansa.model import keys
 from hansa.model.pair import Link
+from hansa.model.translation.common import services
 from hansa.model.translation.federation import exports
 
 EXPORT = Object.of({"kind": "ServiceExport", "metadata": {"namespace": "shop", "name": "web", "uid": "e1"}})
@@ -29,7 +30,7 @@ def test_the_import_has_the_ports_and_the_type_of_the_service() -> None:
     assert made.spec == {"type": "ClusterSetIP", "ports": ports, "sessionAffinity": "ClientIP"}
     assert [owner.uid for owner in made.metadata.owner_references] == ["e1"]
     assert exports.service_import(a_service(clusterIP="None"), EXPORT).spec["type"] == "Headless"
-    assert exports.is_ours(made)
+    assert services.is_ours(made)
 
 
 def test_each_cluster_keeps_the_addresses_of_its_own_derived_service() -> None:
@@ -71,7 +72,7 @@ def test_a_derived_service_is_that_of_this_import_and_of_nobody_else() -> None:
     for one in (copy, of_a_user, exports.derived_service(imported.with_metadata(uid="i0"))):
         assert f"a Service {derived.name} exists" in exports.taken_service(imported, one)
     assert exports.taken_service(None, of_a_user)
-    assert not exports.is_ours(a_service().with_metadata(labels={keys.UPPER: "other"}))
+    assert not services.is_ours(a_service().with_metadata(labels={keys.UPPER: "other"}))
 
 
 def test_an_import_of_another_export_is_reported_as_a_conflict() -> None:
