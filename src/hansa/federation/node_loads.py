@@ -4,7 +4,7 @@ Pure; updated per node and pod event. Watching and writing are left to `summary_
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from typing import Any, Final
 
 import msgspec
@@ -14,10 +14,13 @@ from hansa.kube.objects import NamespacedName, Object
 from hansa.model import capacity, keys, requests
 from hansa.model.capacity import NodeCondition
 from hansa.model.requests import Amounts
+from hansa.scheduling import own_labels
+from hansa.scheduling.node import Shape
 
 HOSTNAME: Final = "kubernetes.io/hostname"
 # Labels that are unique per node: with them, every node had a shape of its own.
 UNIQUE: Final = frozenset({HOSTNAME, "alpha.eksctl.io/instance-id"})
+MOST_SHAPES: Final = 128  # with more, the labels that tell most nodes apart are left out: such as ids of machines
 OWN: Final = "hansa.dev/"  # labels that say who runs a node, such as those of development clusters
 MOST_HOSTNAMES: Final = 500  # nodes; the names of more would make the summary large
 Json = dict[str, Any]
@@ -37,11 +40,10 @@ class _Node(msgspec.Struct, frozen=True, gc=False):
     is_ready: bool
     is_cordoned: bool
 
-    @property
-    def shape(self) -> tuple[Any, ...]:
-        """What nodes of one shape have in common."""
-        labels = tuple(sorted((key, value) for key, value in self.labels.items() if key not in UNIQUE))
-        return labels, self.taints, self.is_cordoned
+    def shape(self, own: Set[str]) -> Shape:
+        """What nodes of one shape have in common, without these labels."""
+        labels = {key: value for key, value in sorted(self.labels.items()) if key not in own}
+        return Shape(tuple(labels.items()), self.taints, is_cordoned=self.is_cordoned, labels=labels)
 
 
 class NodeLoads:
@@ -103,17 +105,24 @@ class NodeLoads:
             del self._loads[bound.node]
 
     def _shapes(self) -> Iterable[Json]:
-        groups: defaultdict[tuple[Any, ...], list[str]] = defaultdict(list)
-        for name, node in sorted(self._nodes.items()):
-            if node.is_ready:
-                groups[node.shape].append(name)
-        for (labels, taints, is_cordoned), names in groups.items():
+        groups = self._groups(UNIQUE)
+        if len(groups) > MOST_SHAPES:
+            groups = self._groups(own_labels.found(groups, UNIQUE, most_groups=MOST_SHAPES))
+        for shape, names in groups.items():
             yield {
-                "labels": dict(labels),
-                "taints": [msgspec.to_builtins(taint) for taint in taints],
-                "unschedulable": is_cordoned,
+                "labels": dict(shape.labels),
+                "taints": [msgspec.to_builtins(taint) for taint in shape.taints],
+                "unschedulable": shape.is_cordoned,
                 "nodes": list(self._free(names)),
             }
+
+    def _groups(self, own: Set[str]) -> dict[Shape, list[str]]:
+        """The names of ready nodes by their shape without these labels."""
+        groups: defaultdict[Shape, list[str]] = defaultdict(list)
+        for name, node in sorted(self._nodes.items()):
+            if node.is_ready:
+                groups[node.shape(own)].append(name)
+        return groups
 
     def _free(self, names: Iterable[str]) -> Iterable[Json]:
         alike: defaultdict[tuple[tuple[str, int], ...], list[str]] = defaultdict(list)

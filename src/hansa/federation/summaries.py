@@ -1,6 +1,7 @@
 """Reads the ClusterSummary of a target: for its virtual node, and for the choice of a target. Pure."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,11 +12,17 @@ from hansa.kube.objects import Malformed, Object
 from hansa.model import requests
 from hansa.model.capacity import Totals
 from hansa.nodes.lower_state import ARCH, OS, NodeSummary
+from hansa.scheduling import node
 from hansa.scheduling.cluster_view import ClusterView
-from hansa.scheduling.node import OWN_LABELS
+from hansa.scheduling.node import OWN_LABELS, Node
 
 HOSTNAME = "kubernetes.io/hostname"
-MOST_NODES = 20_000  # nodes that are read of one summary; the counts are another cluster's claim
+# A summary is the word of another cluster. Nodes and shapes beyond these are not read; the sums still count them.
+MOST_NODES = 5_000  # as many as a cluster of Kubernetes may have
+MOST_SHAPES = 256  # an evaluation of a pod looks at each
+LONGEST = 2 * 1024 * 1024  # bytes; etcd accepts less
+MOST_ENTRIES = 256  # labels or taints of a node, or of the virtual node
+MOST_RESOURCES = 64
 NOTHING = Totals({}, {})
 IsExcluded = Callable[[str, str], bool]
 _Amount = str | int
@@ -54,6 +61,7 @@ class TargetSummary:
 def read(name: str, summary: Object, is_excluded: IsExcluded) -> TargetSummary:
     """Read the summary of a target. Labels that are excluded are not labels of its virtual node."""
     try:
+        _check(summary)
         return TargetSummary(
             totals=Totals(_amounts(summary, "capacity"), _amounts(summary, "allocatable")),
             nodes=_node_summary(summary, is_excluded),
@@ -62,6 +70,18 @@ def read(name: str, summary: Object, is_excluded: IsExcluded) -> TargetSummary:
         )
     except (Malformed, QuantityError) as error:
         return TargetSummary(problem=f"its ClusterSummary is malformed: {error}")
+
+
+def _check(summary: Object) -> None:
+    size = sum(len(summary.raw(field)) for field in ("capacity", "allocatable", "nodes", "shapes"))
+    if size > LONGEST:
+        raise Malformed(f"has {size} bytes, more than {LONGEST}")
+    _check_entries(summary.labels, "labels")
+
+
+def _check_entries(entries: Sized, field: str, most: int = MOST_ENTRIES) -> None:
+    if len(entries) > most:
+        raise Malformed(f"{len(entries)} {field}, more than {most}")
 
 
 def _node_summary(summary: Object, is_excluded: IsExcluded) -> NodeSummary:
@@ -77,38 +97,39 @@ def _node_summary(summary: Object, is_excluded: IsExcluded) -> NodeSummary:
 
 
 def _view(name: str, summary: Object) -> ClusterView:
-    found = ClusterView(name)
-    for node in _nodes(summary.decode("shapes", tuple[_Shape, ...]) if summary.raw("shapes") else ()):
-        found = found.with_node(node)
-    return found
+    shapes = summary.decode("shapes", tuple[_Shape, ...]) if summary.raw("shapes") else ()
+    return ClusterView.of_nodes(name, itertools.islice(_nodes(shapes[:MOST_SHAPES]), MOST_NODES))
 
 
-def _nodes(shapes: Iterable[_Shape]) -> Iterator[Object]:
-    made = 0
+def _nodes(shapes: Iterable[_Shape]) -> Iterator[Node]:
     for shape_number, shape in enumerate(shapes):
-        number = 0
+        _check_entries(shape.labels, f"labels of shapes[{shape_number}]")
+        _check_entries(shape.taints, f"taints of shapes[{shape_number}]")
+        number, alike = itertools.count(), node.of_object(_node(shape), {})
         for same in shape.nodes:
-            for index in range(min(same.count, MOST_NODES - made)):
-                hostname = same.hostnames[index] if index < len(same.hostnames) else ""
-                yield _node(f"shape-{shape_number}-{number}", shape, same.free, hostname)
-                number, made = number + 1, made + 1
+            _check_entries(same.free, f"free resources of shapes[{shape_number}]", MOST_RESOURCES)
+            free = requests.amounts(_texts(same.free))
+            for index in range(same.count):
+                own = {HOSTNAME: same.hostnames[index]} if index < len(same.hostnames) else alike.own
+                yield Node(f"shape-{shape_number}-{next(number)}", alike.shape, own, free, free)
 
 
-def _node(name: str, shape: _Shape, free: Mapping[str, _Amount], hostname: str) -> Object:
-    labels = {**shape.labels, **({HOSTNAME: hostname} if hostname else {})}
+def _node(shape: _Shape) -> Object:
     return Object.of(
         {
             "apiVersion": "v1",
             "kind": "Node",
-            "metadata": {"name": name, "labels": labels},
+            "metadata": {"name": "any", "labels": dict(shape.labels)},
             "spec": {"taints": list(shape.taints), "unschedulable": shape.unschedulable},
-            "status": {"allocatable": _texts(free), "conditions": [{"type": "Ready", "status": "True"}]},
+            "status": {"conditions": [{"type": "Ready", "status": "True"}]},
         }
     )
 
 
 def _amounts(summary: Object, field: str) -> requests.Amounts:
-    return requests.amounts(_texts(summary.decode(field, dict[str, Any])))
+    amounts = summary.decode(field, dict[str, Any])
+    _check_entries(amounts, f"resources in {field}", MOST_RESOURCES)
+    return requests.amounts(_texts(amounts))
 
 
 def _texts(amounts: Mapping[str, _Amount]) -> dict[str, str]:

@@ -15,9 +15,10 @@ from hansa.engine.cluster import Cluster
 from hansa.federation import api, summaries
 from hansa.federation.api import CLUSTER_SUMMARIES, PROVIDER, SUMMARY, Target
 from hansa.federation.summaries import TargetSummary
+from hansa.federation.summary_reader import SummaryReader
 from hansa.federation.target_views import TargetView
 from hansa.kube.language.tolerations import Effect, Taint
-from hansa.kube.objects import NamespacedName
+from hansa.kube.objects import NamespacedName, Object
 from hansa.kubelet.node_servers import Endpoint
 from hansa.model import keys
 from hansa.model.translation.federation.target_link import TargetLink
@@ -53,7 +54,7 @@ class TargetMember:
         self.changed: listeners.Listeners[Callable[[], None]] = listeners.Listeners()
         self._problem: Problem | None = NOT_CONNECTED
         self._connection: _Connection | None = None
-        self._summary, self._version = TargetSummary(), ""
+        self._summary = SummaryReader(self._read, self._notify, clock=clock)
         self._until, self._clock = clock.now() + FIRST_SYNC, clock
         self._timer: asyncio.TimerHandle | None = None
 
@@ -70,7 +71,7 @@ class TargetMember:
     @property
     def is_starting(self) -> bool:
         """Whether it may still be on its way to its first summary."""
-        return self._problem is None and not self._version and self._clock.now() < self._until
+        return self._problem is None and not self._summary.version and self._clock.now() < self._until
 
     def link(self) -> TargetLink:
         """The settings of the link to it."""
@@ -105,6 +106,7 @@ class TargetMember:
 
     async def disconnect(self) -> None:
         """Stop watching the cluster."""
+        self._summary.close()
         if self._timer is not None:
             self._timer.cancel()
         if (connection := self._connection) is None:
@@ -141,14 +143,14 @@ class TargetMember:
         """What the binder sees."""
         problem = self.problem
         text = "" if problem is None else problem.message
-        scheduling = dataclasses.replace(self._summary.scheduling, cluster=self.node, closed=text)
-        return TargetView(self.link(), scheduling, text, self._version)
+        scheduling = dataclasses.replace(self._summary.summary.scheduling, cluster=self.node, closed=text)
+        return TargetView(self.link(), scheduling, text, self._summary.version)
 
     def state(self) -> LowerState | None:
         """What the virtual node reports; None while the target is starting."""
         if self.is_starting:
             return None
-        summary = self._summary
+        summary = self._summary.summary
         return LowerState(self.settings, summary.totals, summary.nodes, summary.version, self.problem)
 
     @property
@@ -168,18 +170,15 @@ class TargetMember:
     def _summary_problem(self, store: Store) -> Problem | None:
         if not store.freshness.is_known:
             return Problem(NO_SUMMARY, f"cannot read its ClusterSummary: {store.freshness.error}")
-        if not self._version:
+        if not self._summary.version:
             return Problem(NO_SUMMARY, "it has no ClusterSummary: run hansa agent there, too")
-        return Problem(BAD_SUMMARY, self._summary.problem) if self._summary.problem else None
+        return Problem(BAD_SUMMARY, summary.problem) if (summary := self._summary.summary).problem else None
 
     def _summary_changed(self, key: NamespacedName) -> None:
-        summary = None if self._connection is None else self._connection.store.get(key)
-        if summary is None:
-            self._summary, self._version = TargetSummary(), ""
-        else:
-            self._summary = summaries.read(self.node, summary, self.target.is_excluded)
-            self._version = summary.version
-        self._notify()
+        self._summary.offer(None if self._connection is None else self._connection.store.get(key))
+
+    def _read(self, summary: Object) -> TargetSummary:
+        return summaries.read(self.node, summary, self.target.is_excluded)
 
     def _notify(self) -> None:
         for notify in self.changed:

@@ -5,7 +5,7 @@ Each change returns a new view that shares its unchanged parts. The caller watch
 
 import dataclasses
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -55,6 +55,14 @@ class ClusterView:
     _leaving: PodCounts[Labels] = field(default_factory=PodCounts)  # of these, the pods that are being deleted
     _anti_affinity: PodCounts[pod_affinity_terms.Term] = field(default_factory=PodCounts)
     _host_ports: PodCounts[HostPort] = field(default_factory=PodCounts)  # by number instead of namespace
+
+    @classmethod
+    def of_nodes(cls, cluster: str, found: Iterable[Node]) -> "ClusterView":
+        """A view of these nodes, built at once: one by one, each would copy what it shares with the others.
+
+        Of their labels, exactly the unique ones are outside of their shapes.
+        """
+        return cls(cluster)._of_nodes(found)._regrouped()
 
     def node(self, name: str) -> Node | None:
         """A node by its name."""
@@ -190,11 +198,23 @@ class ClusterView:
         if len(self.groups) <= self.most_groups:
             return self
         own = own_labels.found(self.groups, self.own_labels, most_groups=self.most_groups // 2)
-        view = dataclasses.replace(self, own_labels=own, groups={}, _shapes=PersistentMap(), _names=PersistentMap())
-        for node in self.nodes():
-            regrouped = nodes.with_own(node, own)
-            view = view._having(regrouped, _names=_named(view._names, regrouped, 1))
+        view = dataclasses.replace(self, own_labels=own)._of_nodes(nodes.with_own(node, own) for node in self.nodes())
         return dataclasses.replace(view, most_groups=max(self.most_groups, 2 * len(view.groups)))
+
+    def _of_nodes(self, found: Iterable[Node]) -> "ClusterView":
+        """The view with exactly these nodes."""
+        groups: dict[Shape, dict[str, Node]] = {}
+        names: dict[tuple[str, str], set[str]] = {}
+        for node in found:
+            groups.setdefault(node.shape, {})[node.name] = node
+            for label in node.own.items():
+                names.setdefault(label, set()).add(node.name)
+        return dataclasses.replace(
+            self,
+            groups={shape: NodeGroup.of(shape, members) for shape, members in groups.items()},
+            _shapes=PersistentMap.of({name: shape for shape, members in groups.items() for name in members}),
+            _names=PersistentMap.of({label: frozenset(members) for label, members in names.items()}),
+        )
 
     def _with_group(self, node: Node) -> Mapping[Shape, NodeGroup]:
         group = self.groups.get(node.shape) or NodeGroup(node.shape)

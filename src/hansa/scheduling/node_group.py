@@ -20,6 +20,15 @@ class NodeGroup:
     nodes: Mapping[str, Node] = field(default_factory=dict)
     ranks: Mapping[str, Rank] = field(default_factory=dict)
 
+    @classmethod
+    def of(cls, shape: Shape, nodes: Mapping[str, Node]) -> "NodeGroup":
+        """A group of these nodes, built at once."""
+        ranks: dict[str, list[tuple[int, str]]] = {}
+        for name, node in nodes.items():
+            for resource, free in node.free.items():
+                ranks.setdefault(resource, []).append((-free, name))
+        return cls(shape, nodes, {resource: sorted(rank) for resource, rank in ranks.items()})
+
     def having(self, node: Node) -> "NodeGroup":
         """A group with this node added or replaced."""
         old = self.nodes.get(node.name)

@@ -3,6 +3,8 @@
 Clusters have labels with a value per node, such as ids of machines. In shapes, each would make a group of its own.
 """
 
+import bisect
+from collections import Counter, defaultdict
 from collections.abc import Collection
 
 from hansa.scheduling.node import Shape
@@ -10,19 +12,24 @@ from hansa.scheduling.node import Shape
 
 def found(shapes: Collection[Shape], known: frozenset[str], *, most_groups: int) -> frozenset[str]:
     """The known ones and those with most values, until the others make at most this many groups."""
-    values = _values(shapes)
-    own = set(known)
-    for key in sorted(values, key=lambda key: (-len(values[key]), key)):
-        if len(values[key]) == 1 or _groups(shapes, own) <= most_groups:
-            break
-        own.add(key)
-    return frozenset(own)
+    values = {key: found for key, found in _values(shapes).items() if len(found) > 1}
+    ordered = sorted(values, key=lambda key: (-len(values[key]), key))
+    # More labels never make more groups. There may be thousands of both, by the word of another cluster.
+    count = bisect.bisect_left(
+        range(len(ordered)), -most_groups, key=lambda count: -_groups(shapes, known.union(ordered[:count]))
+    )
+    return known.union(ordered[:count])
 
 
 def _values(shapes: Collection[Shape]) -> dict[str, set[str | None]]:
     """The values of each label; None if a shape is without it."""
-    keys = {key for shape in shapes for key in shape.labels}
-    return {key: {shape.labels.get(key) for shape in shapes} for key in keys}
+    values: defaultdict[str, set[str | None]] = defaultdict(set)
+    holders: Counter[str] = Counter()
+    for shape in shapes:
+        holders.update(shape.labels.keys())
+        for key, value in shape.labels.items():
+            values[key].add(value)
+    return {key: found if holders[key] == len(shapes) else found | {None} for key, found in values.items()}
 
 
 def _groups(shapes: Collection[Shape], own: Collection[str]) -> int:

@@ -3,7 +3,7 @@
 A hash trie with small dicts as leaves: a change copies one leaf and its path.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, Generic, TypeVar
 
 K = TypeVar("K")
@@ -22,6 +22,13 @@ class PersistentMap(Generic[K, V]):
     def __init__(self) -> None:
         self._root: Any = {}  # a leaf is a dict, a branch a tuple
         self._size = 0
+
+    @classmethod
+    def of(cls, entries: Mapping[K, V]) -> "PersistentMap[K, V]":
+        """A map with these entries, built at once."""
+        made: PersistentMap[K, V] = cls()
+        made._root, made._size = _built(dict(entries), 0), len(entries)
+        return made
 
     def get(self, key: K) -> V | None:
         """The value of a key, or None."""
@@ -60,6 +67,12 @@ class PersistentMap(Generic[K, V]):
 
     def __len__(self) -> int:
         return self._size
+
+
+def _built(entries: dict[Any, Any], depth: int) -> Any:
+    if len(entries) <= _LEAF or depth >= _DEEPEST:
+        return entries
+    return tuple(_built(leaf, depth + 1) for leaf in _split(entries, depth))
 
 
 def _having(node: Any, rest: int, depth: int, key: Any, value: Any) -> Any:

@@ -2,7 +2,8 @@
 
 from hansa.kube.language import quantity
 from hansa.kube.objects import Object
-from hansa.scheduling import pod_request
+from hansa.scheduling import node, pod_request
+from hansa.scheduling.cluster_view import ClusterView
 from hansa.scheduling.persistent_map import PersistentMap
 from scheduling_things import HOST, ZONE, a_node, a_pod, a_view, answer
 
@@ -110,3 +111,17 @@ def test_a_persistent_map_shares_and_never_changes():
     assert maps[5].without(77) is maps[5]
     assert len(maps[1].without(0)) == 0
     assert maps[2].having(0, "again").get(0) == "again"
+
+
+def test_nodes_that_are_added_at_once_are_as_those_added_one_by_one():
+    for count in (0, 1, 100, 1000):
+        labels = [{ZONE: f"z{number % 7}", "serial": f"s{number % 300}"} for number in range(count)]
+        made = [a_node(f"n{number}", labels=one) for number, one in enumerate(labels)]
+        one_by_one, at_once = a_view(*made), ClusterView.of_nodes("r1", (node.of_object(one, {}) for one in made))
+        assert {one.name: one.labels() for one in at_once.nodes()} == {
+            f"n{number}": {HOST: f"n{number}", **one} for number, one in enumerate(labels)
+        }
+        for pod in (a_pod(), a_pod(nodeSelector={HOST: "n7"}), a_pod(nodeSelector={"serial": "s5", ZONE: "z5"})):
+            assert answer(pod, at_once) == answer(pod, one_by_one)
+        if count:
+            assert answer(a_pod(), at_once.with_node(a_node("late", cpu="64", labels={ZONE: "z9"}))) == "r1/late"
