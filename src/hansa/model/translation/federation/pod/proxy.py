@@ -17,6 +17,7 @@ from hansa.model.pair import Link
 from hansa.model.translation.common.pod import status, unschedulable
 from hansa.model.translation.federation import metadata, target_link
 
+MOST_ANNOTATIONS: Final = 224 * 1024  # bytes of all; the API server accepts 256 KiB, and some are for later ones
 _STATUSES: Final = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
 
 
@@ -26,17 +27,35 @@ def up_patches(upper: Object, lower: Object, link: Link) -> Iterator[PatchPart]:
         yield from _unscheduled(upper, lower, link)
         return
     parts = [*status.up_patches(upper, _without_injected(upper, lower), link)]
-    annotations = {
-        key: value
-        for key, value in lower.annotations.items()
-        if not metadata.is_own_annotation(key) and upper.annotations.get(key) != value
-    }
+    annotations = _annotations(upper, lower)
     if not annotations:
         yield from parts
         return
     for part in parts or [PatchPart({}, "status")]:
         table = part.patch.get("metadata", {}).get("annotations", {}) | annotations
         yield PatchPart({**part.patch, "metadata": {"annotations": table}}, part.subresource)
+
+
+def _annotations(upper: Object, lower: Object) -> dict[str, str]:
+    """The annotations of the delegate that are new, as far as all fit: too many would hold up the status, too."""
+    changed = {
+        key: value
+        for key, value in lower.annotations.items()
+        if not metadata.is_own_annotation(key) and upper.annotations.get(key) != value
+    }
+    left = MOST_ANNOTATIONS - sum(_size(one) for one in upper.annotations.items() if one[0] not in changed)
+    kept: dict[str, str] = {}
+    for one in sorted(changed.items(), key=_size):
+        left -= _size(one)
+        if left < 0:
+            # One that does not fit stays as it is, and so do all that are larger.
+            break
+        kept[one[0]] = one[1]
+    return kept
+
+
+def _size(annotation: tuple[str, str]) -> int:
+    return sum(len(text.encode()) for text in annotation)
 
 
 def message(text: str, link: Link) -> str:
