@@ -38,6 +38,7 @@ class VirtualNode:
     ) -> None:
         self.monitor, self.heartbeat = monitor, heartbeat
         self._client, self._timing, self._clock, self._writes = client, timing, clock, writes
+        self._lease = lease.NodeLease(client, seconds=timing.lease)
         self._uid = self._problem = ""
         self._lock = asyncio.Lock()
         self._is_closed = False
@@ -90,7 +91,7 @@ class VirtualNode:
         now = self._clock.now()
         if node.uid == self._uid and not self.heartbeat.is_renewal_due(now):
             return
-        await lease.renew(self._client, node, self._clock.wall(), seconds=self._timing.lease)
+        await self._lease.renew(node, self._clock.wall())
         self._wrote("lease")
         self._uid = node.uid
         self.heartbeat.renewed(now)
