@@ -84,19 +84,30 @@ async def owner_reference(client: Client, cluster_role: str) -> dict[str, str]:
     return {**head, "name": cluster_role, "uid": found.uid}
 
 
-async def install(client: Client, wanted: Object) -> None:
-    """Create or update the configuration. A caBundle that was injected (by cert-manager, say) is kept."""
+async def ensure(client: Client, wanted: Object) -> bool:
+    """Create the configuration, or correct what differs; returns whether that was necessary.
+
+    A caBundle that was injected (by cert-manager, say) is kept.
+    """
     try:
+        have = await client.get(RESOURCE, wanted.name)
+    except errors.NotFound:
         await client.create(RESOURCE, wanted)
-    except errors.AlreadyExists:
-        [webhook] = wanted.get("webhooks")
-        existing = (await client.get(RESOURCE, wanted.name)).get("webhooks") or [{}]
-        injected = {name: ca for name, ca in (existing[0].get("clientConfig") or {}).items() if name == "caBundle"}
-        client_config = {**injected, **webhook["clientConfig"]}
-        patch: dict[str, Any] = {"webhooks": [{**webhook, "clientConfig": client_config}]}
-        if owners := wanted.metadata.owner_references:
-            patch["metadata"] = {"ownerReferences": msgspec.to_builtins(owners)}
+        return True
+    if patch := _patch(have, wanted):
         await client.patch(RESOURCE, wanted.name, patch)
+    return bool(patch)
+
+
+def _patch(have: Object, wanted: Object) -> dict[str, Any]:
+    [webhook], existing = wanted.get("webhooks"), (have.get("webhooks") or [{}])[0]
+    injected = {name: ca for name, ca in (existing.get("clientConfig") or {}).items() if name == "caBundle"}
+    made = {**webhook, "clientConfig": {**injected, **webhook["clientConfig"]}}
+    patch: dict[str, Any] = {} if made.items() <= existing.items() else {"webhooks": [made]}
+    owners = wanted.metadata.owner_references
+    if owners and owners != have.metadata.owner_references:
+        patch["metadata"] = {"ownerReferences": msgspec.to_builtins(owners)}
+    return patch
 
 
 async def uninstall(client: Client, name: str) -> None:

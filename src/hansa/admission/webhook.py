@@ -10,7 +10,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from hansa.admission import review, serving
 from hansa.admission.mutation import Caches, Mutation
 from hansa.control.informer import Informers, Scope
+from hansa.runtime import clock
 
+CHECK_SECONDS = 10.0  # between looks at the configuration
 LIST_SECONDS = 60.0  # for the first full lists; after that the program reports which one is missing, and why
 
 
@@ -25,7 +27,9 @@ class Webhook:
         tls: serving.Tls,
         listening: socket.socket,
         publish: Callable[[], Awaitable[None]],
+        clock: clock.Clock,
     ) -> None:
+        self._clock = clock
         self._informers, self._publish = informers, publish
         self._mutations, self._tls, self._socket = mutations, tls, listening
 
@@ -37,9 +41,14 @@ class Webhook:
             ).run()
 
     async def install(self) -> None:
-        """Install the configuration as soon as the caches are synced, so that no request waits for them."""
+        """Keep the configuration as it is wanted, once the caches are synced, so that no request waits for them.
+
+        Another replica, which has ended since, may have written its own address, or a backup brought a former one back.
+        """
         async with self._caches():
-            await self._publish()
+            while True:
+                await self._publish()
+                await self._clock.sleep(CHECK_SECONDS)
 
     @contextlib.asynccontextmanager
     async def _caches(self) -> AsyncIterator[Caches]:

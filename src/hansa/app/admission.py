@@ -4,8 +4,10 @@ Used by the programs that serve one. Which mutations it serves is left to them.
 """
 
 import contextlib
+import logging
 import tempfile
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from hansa.admission import configuration, self_signed, serving
@@ -17,6 +19,8 @@ from hansa.admission.webhook import Webhook
 from hansa.app.program import UPPER, Program
 from hansa.control.manager import Component
 from hansa.kube.client import Client
+
+log = logging.getLogger(__name__)
 
 
 @contextlib.asynccontextmanager
@@ -37,24 +41,28 @@ async def served(
     async def publish(ca: bytes) -> None:
         if settings.is_installed:
             made = configuration.of(mutations, address, ca=ca, owner=owner, **common)
-            await configuration.install(client, made)
+            if await configuration.ensure(client, made):
+                log.info("webhook configuration written", extra={"configuration": settings.name})
 
+    certify: Callable[[], Awaitable[None]]  # writes the configuration with the present CA
     with listening, contextlib.ExitStack() as stack:
         if settings.secret:
             shared = await _shared(stack, program, client, settings)
-            files, ca = shared.files, shared.ca
+            files, certify = shared.files, lambda: publish(shared.ca)
             program.manager.serve(Component("certificate", lambda: shared.follow(publish)))
         else:
             files, ca = _own(stack, program, settings)
+            certify = partial(publish, ca)
         parts = Webhook(
             program.informers(UPPER, client),
             mutations=mutations,
             tls=serving.Tls(files),
             listening=listening,
-            publish=lambda: publish(ca),
+            publish=certify,
+            clock=program.clock,
         )
         program.manager.serve(Component("webhook", parts.serve))
-        program.manager.serve(Component("configuration", parts.install))
+        program.manager.work(Component("configuration", parts.install))  # of several, with the address of the leader
         yield
 
 

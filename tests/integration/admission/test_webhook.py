@@ -203,3 +203,20 @@ async def test_replicas_share_a_certificate_and_leave_with_their_owner(cluster, 
         return await kube("get", configuration.RESOURCE.plural, name, "--ignore-not-found") == ""
 
     await eventually(is_gone, within=60)
+
+
+async def test_a_configuration_that_was_changed_or_deleted_is_written_again(webhook, kube):
+    kind = configuration.RESOURCE.plural
+    [name] = [one for one in (await kube("get", kind, "-o", "name")).split() if "/test-" in one]
+    before = (await kube.get(name))["webhooks"]
+    former = [{**before[0], "clientConfig": {**before[0]["clientConfig"], "url": "https://127.0.0.1:1/mutate"}}]
+    await kube("patch", name, "--type=merge", "-p", json.dumps({"webhooks": former}))
+
+    async def restored():
+        assert (await kube.get(name))["webhooks"] == before
+        return True
+
+    await eventually(restored, within=60)
+    await kube("delete", name)
+    await eventually(lambda: kube("get", name), within=60)
+    assert (await kube.get(name))["webhooks"] == before

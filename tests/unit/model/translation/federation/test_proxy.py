@@ -22,7 +22,9 @@ def synced(upper, lower):
 
 
 def test_annotations_of_the_delegate_are_those_of_the_proxy_but_for_ours():
-    phase, found = synced({keys.ELECT: "", "a": "1"}, {"a": "2", "b": "3", f"{keys.FEDERATION}/x": "", "hansa.dev/y": ""})
+    phase, found = synced(
+        {keys.ELECT: "", "a": "1"}, {"a": "2", "b": "3", f"{keys.FEDERATION}/x": "", "hansa.dev/y": ""}
+    )
     assert phase == "Succeeded"
     assert {key: found[key] for key in found if not key.startswith("hansa.dev/")} == {"a": "2", "b": "3"}
 
