@@ -127,3 +127,12 @@ async def test_a_removed_target_loses_its_pods_that_wait(world):
     await world.is_placed("web", world.two)
     with contextlib.suppress(Exception):
         await world.client.delete(resources.PODS, "web", namespace=world.namespace, grace=0)
+
+
+async def test_a_candidate_that_a_user_wrote_is_no_way_into_the_target_of_another_namespace(world):
+    world.views.update(a_target(world.one, a_node("n"), namespace="another", version="1"))
+    proxy = a_proxy("forged", namespace=world.namespace, annotations={keys.CANDIDATE: world.one})
+    await world.client.create(resources.PODS, proxy.with_metadata(uid=""))
+    await world.event("forged", "has no targets")
+    world.target(world.two)
+    await world.is_placed("forged", world.two)

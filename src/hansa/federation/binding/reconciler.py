@@ -107,6 +107,8 @@ class Reconciler:
             self._targets.release(pod.key)
             return None
         attempts.is_failing = False
+        if not self._targets.may_take(candidate, pod.namespace):  # a user may write the annotation
+            return None
         unusable = self._targets.unusable_seconds(candidate, now)
         if unusable >= MOVE_SECONDS:
             return None

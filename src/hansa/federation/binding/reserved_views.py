@@ -57,6 +57,11 @@ class ReservedViews:
         """What is left in a target."""
         return self._free[node]
 
+    def may_take(self, node: str, namespace: str) -> bool:
+        """Whether pods of this namespace may be placed in a target; so they may in one that is not known."""
+        view = self._views.get(node)
+        return view is None or view.link.takes(namespace)
+
     def unusable_seconds(self, node: str, now: float) -> float:
         """For how long a target has been unusable; 0 if it is not, infinite if it does not exist."""
         if node not in self._views or self._views[node].link.is_leaving:
