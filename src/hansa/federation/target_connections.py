@@ -37,12 +37,6 @@ class JoinedTarget:
     checked: tuple[object, ...] = ()  # the Secret that was found valid: each change of a summary leads here
     ends: list[Callable[[], None]] = field(default_factory=list)
 
-    @property
-    def lacks_namespace(self) -> bool:
-        """Whether the target has no namespace of the Target's name, as far as is known."""
-        problem = self.member.problem
-        return problem is not None and problem.reason == NAMESPACE_NOT_FOUND
-
 
 class TargetConnections:
     """Connections from the `source` cluster; `secrets` are its Secrets."""

@@ -16,14 +16,15 @@ from hansa.control.informer import Scope
 from hansa.control.store import Store
 from hansa.engine.cluster import Cluster
 from hansa.engine.registry import ClusterRegistry
-from hansa.federation import api, owned_objects
+from hansa.federation import api
 from hansa.federation.api import CLUSTER_TARGETS, TARGETS, BadObject, Target
 from hansa.federation.conditions import Conditions
 from hansa.federation.leaving import Leaving
+from hansa.federation.owned_objects import OwnedObjects
 from hansa.federation.target_connections import Connect, JoinedTarget, MakeCluster, TargetConnections
 from hansa.federation.target_member import TargetMember
 from hansa.federation.target_views import TargetViews
-from hansa.kube import resources
+from hansa.kube import errors, resources
 from hansa.kube.objects import NamespacedName, Object
 from hansa.kube.resource import Resource
 from hansa.kubelet.node_servers import NodeServers
@@ -35,7 +36,7 @@ from hansa.runtime import clock, metrics
 log = logging.getLogger(__name__)
 MANAGER: Final = "hansa-agent"
 WORKERS: Final = 16
-NAMESPACE_SECONDS: Final = 5.0  # between looks for a namespace that a target does not have
+PROBLEM_SECONDS: Final = 5.0  # between looks for the namespace of a Target with a problem, here and in the target
 STARTING_SECONDS: Final = 1.0  # between looks at a target that is on its way to its first summary
 BY_LOGIN: Final = "by-login"  # the index of Targets by the Secret of their kubeconfig
 
@@ -73,7 +74,7 @@ class Targets:
         self._conditions, self._leaving, self._clock = conditions, leaving, clock
         self._connect, self._make_cluster = connect, join
         self._stores: dict[Resource, Store] = {}
-        self._fields = owned_objects.fields_only(source.cluster.client, manager=MANAGER, stores=self._stores)
+        self._owned = OwnedObjects(source.cluster.client, manager=MANAGER, is_ours=_is_held, stores=self._stores)
         self._joined: dict[NamespacedName, JoinedTarget] = {}
         self._queue: queue.Queue[NamespacedName] = queue.Queue(
             "targets", clock=clock, random=random, metrics=metrics, group=lambda key: key
@@ -127,14 +128,30 @@ class Targets:
                 joined.member.set_problem(Problem(error.reason, str(error)))
             await self._conditions.set_not_ready(_resource(obj.key), obj, error.reason, str(error))
             return controller.Done()
-        obj = await self._fields.add_finalizer(target.resource, obj, keys.TARGET_FINALIZER)
+        obj = await self._owned.add_finalizer(target.resource, obj, keys.TARGET_FINALIZER)
         joined = joined or self._begin(target)
         joined.member.update(target)
         await self._connections.update(target, joined)
         if joined.member.is_starting:
             return controller.After(STARTING_SECONDS)
         await self._report(target.resource, obj, joined.member)
-        return controller.After(NAMESPACE_SECONDS) if joined.lacks_namespace else controller.Done()
+        if joined.member.problem is None:
+            return controller.Done()
+        await self._end_with_namespace(target)
+        return controller.After(PROBLEM_SECONDS)
+
+    async def _end_with_namespace(self, target: Target) -> None:
+        """Delete a Target with a problem whose namespace is being deleted.
+
+        A namespace that is deleted waits for its pods before it deletes other objects, and these wait for the target.
+        """
+        if not target.key.namespace:
+            return
+        with contextlib.suppress(errors.NotFound, errors.Denied):
+            namespace = await self._source.cluster.client.get(resources.NAMESPACES, target.key.namespace)
+            if namespace.is_deleting:
+                log.info("target deleted with its namespace", extra={"target": str(target.key)})
+                await self._owned.delete(target.resource, target.object)
 
     async def _report(self, resource: Resource, obj: Object, member: TargetMember) -> None:
         was_connected = api.status(obj).is_connected
@@ -187,7 +204,7 @@ class Targets:
                 )
                 return controller.After(STARTING_SECONDS)
             await self._forget(obj.key, joined)
-        await self._fields.remove_finalizer(_resource(obj.key), obj, keys.TARGET_FINALIZER)
+        await self._owned.remove_finalizer(_resource(obj.key), obj, keys.TARGET_FINALIZER)
         return controller.Done()
 
     async def _forget(self, key: NamespacedName, joined: JoinedTarget) -> None:
@@ -218,6 +235,10 @@ class Targets:
     def _enqueue_all(self) -> None:
         for key in [*self._joined, *(key for store in self._stores.values() for key in store)]:
             self._queue.add(key)
+
+
+def _is_held(obj: Object) -> bool:
+    return keys.TARGET_FINALIZER in obj.metadata.finalizers
 
 
 def _secrets(obj: Object) -> Iterable[NamespacedName]:

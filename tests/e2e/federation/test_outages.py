@@ -4,7 +4,7 @@ import pytest
 
 import backups
 from eventually import eventually
-from federation import Federation, a_deployment, elected
+from federation import Federation, a_deployment, a_secret, elected
 from hansa.kube import resources
 from hansa.kube.objects import Object
 from hansa.local import ClusterSpec
@@ -95,3 +95,15 @@ async def forgotten_changes(there, namespace):
 
 async def none(federation, where, namespace):
     return not await federation.delegates(where, namespace)
+
+
+async def test_a_namespace_is_deleted_although_its_target_cannot_be_reached(federation, namespace, nodes, pods):
+    await pods.apply(a_deployment("web", 2, nodeSelector={"kubernetes.io/hostname": "west-0"}))
+    await pods.have_counts(0, 2)
+    await pods.rolled_out("web")
+    config = pods.west.cluster.kubeconfig.read_text().replace("https://127.0.0.1:", "https://127.0.0.2:")
+    await pods.apply(a_secret("west", config, namespace))
+    await federation.ready(pods.east, "target", "west", namespace=namespace, status="False")
+    await pods.east.kubectl("delete", "namespace", namespace, "--wait=false")
+    await pods.gone("node", nodes["west"])
+    await pods.gone("namespace", namespace)
