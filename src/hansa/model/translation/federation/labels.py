@@ -7,11 +7,16 @@ that keep their keys.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from hansa.model import keys
 from hansa.model.translation.federation import label_patterns
 from hansa.model.translation.federation.label_patterns import InvalidPattern
+
+
+# Labels of a proxy pod alone: the API server copies the last two from the virtual node when it is bound, and a delegate
+# gets those of its own node.
+_OF_PROXY: Final = frozenset({keys.HAS_FINALIZER, "topology.kubernetes.io/region", "topology.kubernetes.io/zone"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +34,7 @@ class Relabeling:
     def labels(self, labels: Mapping[str, str]) -> dict[str, str]:
         """The labels of a delegate. Of two keys that differ in their domain only, the one without a domain is used."""
         ordered = sorted(labels, key=lambda key: ("/" not in key, key))
-        return {self.key(key, labels[key]): labels[key] for key in ordered if key != keys.HAS_FINALIZER}
+        return {self.key(key, labels[key]): labels[key] for key in ordered if key not in _OF_PROXY}
 
     def selector(self, selector: Mapping[str, Any]) -> dict[str, Any]:
         """A LabelSelector of source pods as one of their delegates."""

@@ -52,3 +52,8 @@ def test_an_expression_that_may_take_long_is_refused(pattern: str) -> None:
 @pytest.mark.parametrize("pattern", ["", "^app=", "app|team", r"^kueue\.x-k8s\.io/.*=.+$"])
 def test_plain_expressions_are_accepted(pattern: str) -> None:
     assert labels.check({keys.NO_PREFIX: pattern}) == ""
+
+
+def test_labels_that_the_source_gives_a_bound_pod_stay_there():
+    bound = {"app": "web", "topology.kubernetes.io/region": "eu", "topology.kubernetes.io/zone": "eu-1"}
+    assert labels.of({}).labels(bound) == {"multicluster.admiralty.io/app": "web"}
