@@ -13,7 +13,6 @@ from hansa.model import keys
 from hansa.model.translation.federation import label_patterns
 from hansa.model.translation.federation.label_patterns import InvalidPattern
 
-
 # Labels of a proxy pod alone: the API server copies the last two from the virtual node when it is bound, and a delegate
 # gets those of its own node.
 _OF_PROXY: Final = frozenset({keys.HAS_FINALIZER, "topology.kubernetes.io/region", "topology.kubernetes.io/zone"})
