@@ -30,6 +30,7 @@ class PoolLab:
     folder: Path
     syncers: dict[str, Hansa] = field(default_factory=dict)
     key: str = ""
+    agents: dict[str, tuple[str, int]] = field(default_factory=lambda: VN_AGENTS)
 
     @property
     def tenant(self) -> Tenant:
@@ -67,7 +68,7 @@ class PoolLab:
         self.syncers[name] = await programs.start(
             "vc-syncer",
             *("--meta-cluster-kubeconfig", config, "--node-retention", "5"),
-            *("--vn-agent-address", ",".join(f"{id_}={host}:{port}" for id_, (host, port) in VN_AGENTS.items())),
+            *("--vn-agent-address", ",".join(f"{id_}={host}:{port}" for id_, (host, port) in self.agents.items())),
             *(flags or ("--pool", "--lost-after", "6")),
             log=self.log(name),
         )

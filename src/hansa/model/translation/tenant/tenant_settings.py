@@ -38,6 +38,7 @@ class Allowance(StrEnum):
     SYSCTLS = "sysctls"
     HOST_PROBES = "hostProbes"
     VOLUME_ATTRIBUTES_CLASSES = "volumeAttributesClasses"
+    UNKNOWN_FIELDS = "unknownFields"  # of pods and containers
     # Types of volumes.
     NFS = "nfs"
     CSI = "csi"

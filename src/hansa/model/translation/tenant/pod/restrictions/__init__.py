@@ -14,7 +14,15 @@ from hansa.model import references
 from hansa.model.pair import Link
 from hansa.model.references import Reference
 from hansa.model.translation.tenant import claims, classes, tenant_settings
-from hansa.model.translation.tenant.pod.restrictions import containers, host, nodes, profiles, restricted, volumes
+from hansa.model.translation.tenant.pod.restrictions import (
+    containers,
+    host,
+    known_fields,
+    nodes,
+    profiles,
+    restricted,
+    volumes,
+)
 from hansa.model.translation.tenant.pod.restrictions.pod_spec import PodSpec, Violation
 from hansa.model.translation.tenant.tenant_settings import Allowance, PodSecurity, TenantSettings
 
@@ -55,7 +63,7 @@ def _refusals(pod: Object, spec: PodSpec, tenant: TenantSettings, link: Link) ->
         for violation in find(spec):
             if not violation.is_allowed(tenant):
                 yield _message(violation, tenant)
-    for violation in profiles.annotated(pod):
+    for violation in (*profiles.annotated(pod), *known_fields.violations(pod)):
         if not violation.is_allowed(tenant):
             yield _message(violation, tenant)
     if tenant.pod_security is PodSecurity.RESTRICTED:
