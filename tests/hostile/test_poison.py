@@ -1,15 +1,19 @@
 """What a tenant writes to hurt Hansa itself: it stays the tenant's own problem."""
 
 import asyncio
+import base64
 import contextlib
 import itertools
 
 import pytest
 
+import lying_server
 import mutating_hook
 from eventually import eventually
+from hansa.control import pace
 from hansa.engine import contested
 from hansa.kube import errors, resources
+from hansa.kube.objects import NamespacedName
 from hansa.kube.resource import Resource
 from hansa.tenancy import api
 from tenant_league import WITHIN, pod
@@ -150,6 +154,32 @@ async def written(versions, number):
         return len([one for one in versions if one.name == "web"]) > number
 
     await eventually(look, within=WITHIN)
+
+
+async def test_an_api_server_that_invents_objects_keeps_no_other_tenant_waiting(alice, below, namespace, tmp_path):
+    async with lying_server.lying(tmp_path) as (liar, kubeconfig):
+        config = base64.b64encode(kubeconfig.read_bytes()).decode()
+        metadata = {"annotations": {"tenancy.x-k8s.io/admin-kubeconfig": config}}
+        spec = {"clusterVersionName": "cv-sample-np", "serviceCidr": "10.77.0.0/16"}
+        made = await below.make(api.VIRTUAL_CLUSTERS, "liar", "default", metadata=metadata, spec=spec)
+        key = api.root_namespace(NamespacedName("default", "liar"), made["metadata"]["uid"])
+        status = {"status": {"phase": "Running", "clusterNamespace": key}}
+        patch = below.client.patch
+        await patch(api.VIRTUAL_CLUSTERS, "liar", status, namespace="default", subresource="status")
+        try:
+            await below.there(resources.NAMESPACES, f"{key}-default")
+            liar.floods.set()
+            await eventually(lambda: has_sent(liar, 2 * pace.BURST), within=WITHIN)
+            for number in range(3):
+                await alice.make(resources.PODS, f"web{number}", namespace, **pod())
+                await alice.phase(f"web{number}", namespace)
+        finally:
+            await below.client.delete(api.VIRTUAL_CLUSTERS, "liar", namespace="default")
+        await below.gone(resources.NAMESPACES, f"{key}-default")
+
+
+async def has_sent(liar, number):
+    return liar.sent > number
 
 
 async def test_names_that_are_as_long_as_they_may_be_and_deep_annotations_are_synced(mallory, alice, below, namespace):

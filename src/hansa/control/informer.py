@@ -10,8 +10,10 @@ import functools
 import random as randomness
 from collections.abc import AsyncIterator, Awaitable, Callable
 
+from hansa.control import pace as pacing
 from hansa.control import store
 from hansa.control.content_budget import ContentBudget
+from hansa.control.pace import Pace
 from hansa.kube import client, objects, resource, watching
 from hansa.kube.language import field_selectors, selectors
 from hansa.runtime import clock, errors, metrics, tasks
@@ -53,7 +55,7 @@ class Informers:
     """The informers of one cluster. A cache stays known for `patience` seconds while its watch is interrupted.
 
     `verify` is awaited before a full list replaces the cache; if it raises, the list does not count and is repeated.
-    `budget_of` gives the budget of the cache of a resource, if it has one.
+    `budget_of` gives the budget of the cache of a resource, if it has one; `pace` limits how fast changes are applied.
     """
 
     def __init__(
@@ -69,7 +71,9 @@ class Informers:
         watch_patience: watching.Patience | None = None,
         verify: Callable[[], Awaitable[None]] | None = None,
         budget_of: Callable[[resource.Resource], ContentBudget | None] = lambda _: None,
+        pace: Pace | None = None,
     ) -> None:
+        self._pace = pace
         self.cluster, self._verify, self._budget_of = cluster, verify, budget_of
         self._client, self._supervisor, self._clock, self._random = client, supervisor, clock, random
         self._metrics, self._patience = metrics, patience
@@ -154,11 +158,18 @@ class Informers:
                         await self._verify()
                     cache.apply(change)
                     count += 1
-                    if count % TURN == 0:
+                    if self._pace is not None:
+                        await self._paced(change, count, self._pace)
+                    elif count % TURN == 0:
                         await asyncio.sleep(0)
         except Exception as error:
             cache.freshness.interrupt(str(error))
             raise
+
+    async def _paced(self, change: watching.Change, count: int, pace: Pace) -> None:
+        pace.spend(change)
+        if count % pacing.TURN == 0:
+            await self._clock.sleep(pace.delay(self._clock.now()))
 
 
 @dataclasses.dataclass(slots=True)

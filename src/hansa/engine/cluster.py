@@ -10,6 +10,7 @@ import random as randomness
 
 from hansa.control import informer
 from hansa.control.content_budget import ContentBudget, OutlineBudget
+from hansa.control.pace import Pace
 from hansa.engine import inflight, probing
 from hansa.kube import client, errors, resources, watching
 from hansa.kube.resource import Resource
@@ -25,13 +26,14 @@ IDENTIFYING = backoff.Backoff(first=0.2, factor=2.0, most=5.0, jitter=0.2)
 class Budgets:
     """The budgets of a cluster's caches: of resources whose content is read again when it is needed, and of others.
 
-    `outlines` is that of both.
+    `outlines` is that of both, `pace` that of its watches.
     """
 
     read_again: frozenset[Resource]
     small: ContentBudget
     large: ContentBudget
     outlines: OutlineBudget
+    pace: Pace
 
     def of(self, resource: Resource) -> ContentBudget:
         """The budget of the caches of a resource."""
@@ -79,6 +81,7 @@ class Cluster:
             watch_patience=watch_patience,
             verify=self._verify if is_verified else None,
             budget_of=self._budget_of,
+            pace=None if budgets is None else budgets.pace,
         )
         self._clock, self._random = clock, random
         self._id, self._identifying = cluster_id, asyncio.Lock()

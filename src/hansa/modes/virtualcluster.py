@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from hansa.control.content_budget import ContentBudget, OutlineBudget
+from hansa.control.pace import Pace
 from hansa.engine.cluster import Budgets, Cluster
 from hansa.engine.registry import Route
 from hansa.kube import resources
@@ -54,7 +55,7 @@ def budgets() -> Budgets:
     """The budgets of a tenant's caches, before its limits are known."""
     outlines = OutlineBudget(OUTLINES_FACTOR * DEFAULT_LIMITS.objects)
     large = ContentBudget(CONTENT_FACTOR * DEFAULT_LIMITS.bytes, outlines)
-    return Budgets(UNUSED_LAST, ContentBudget(CONTENT, outlines), large, outlines)
+    return Budgets(UNUSED_LAST, ContentBudget(CONTENT, outlines), large, outlines, Pace())
 
 
 def bound(tenant: Cluster, routes: Iterable[Route]) -> None:
