@@ -7,7 +7,7 @@ T ?= $(ALL)
 TEST := GOGC=400 $(BIN)/pytest
 MINUTES ?= 10
 
-.PHONY: setup demo test unit coverage check format lock manifests bench soak clean
+.PHONY: setup demo test unit coverage check format lock wheel image manifests bench soak clean
 
 setup: .venv/ready
 	@tools/system-packages
@@ -48,6 +48,14 @@ lock: .venv/ready  ## pin the newest versions of all dependencies
 	@$(BIN)/pip install --quiet uv
 	@$(BIN)/uv pip compile pyproject.toml --group dev --group bench --universal --generate-hashes --upgrade \
 		--no-header --no-annotate --python-version 3.11 --quiet --output-file requirements/dev.txt
+	@$(BIN)/uv pip compile pyproject.toml --constraints requirements/dev.txt --universal --generate-hashes \
+		--no-header --no-annotate --python-version 3.11 --quiet --output-file requirements/runtime.txt
+
+wheel: .venv/ready  ## dist/hansa-VERSION-py3-none-any.whl
+	@$(BIN)/python -m hatchling build -t wheel
+
+image: .venv/ready  ## dist/hansa-image.tar, for `hansa local up --real-nodes 1 --image`; deploy/Dockerfile is for users
+	@$(BIN)/python tools/build_image.py
 
 manifests: .venv/ready  ## render deploy/all_in_one.yaml and deploy/manifests from the Helm chart
 	@tools/render-manifests

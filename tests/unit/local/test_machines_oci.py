@@ -61,6 +61,22 @@ def test_an_image_holds_its_programs_links_and_command(tmp_path: Path, program: 
         assert b"nobody" in layer.extractfile("etc/passwd").read()  # type: ignore[union-attr]
 
 
+def test_an_image_holds_files_and_how_its_program_runs(tmp_path: Path, program: Path) -> None:
+    script = tmp_path / "script"
+    script.write_text("#!/bin/sh")
+    script.chmod(0o755)
+    files = {"/opt/data": program, "/usr/bin/script": script}
+    image = Image("x:1", {}, files=files, environment={"A": "b"}, user=oci.USER, aliases=("x:2",))
+    oci.build([image], tmp_path / "x.tar")
+    archive = Archive(tmp_path / "x.tar")
+    names = [entry["annotations"]["io.containerd.image.name"] for entry in archive.index["manifests"]]
+    assert (names, archive.index["manifests"][0]["digest"]) == (["x:1", "x:2"], archive.index["manifests"][1]["digest"])
+    config, layer = archive.image(0)
+    assert (config["config"]["User"], config["config"]["Env"][1:]) == ("65532:65532", ["A=b"])
+    with layer:
+        assert [layer.getmember(name).mode for name in ("opt/data", "usr/bin/script")] == [0o644, 0o755]
+
+
 def test_an_archive_names_each_of_its_images(tmp_path: Path, program: Path) -> None:
     oci.build([Image(f"x.local/{name}:1", {"/x": program}) for name in ("a", "b")], tmp_path / "two.tar")
     archive = Archive(tmp_path / "two.tar")
