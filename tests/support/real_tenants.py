@@ -75,10 +75,15 @@ class RealTenants:
         return HostNetwork(self.fleet.state.root).host(self.cluster.name, 0)
 
     @property
+    def address(self) -> str:
+        """The address of the host of its control plane, which pods reach."""
+        return str(Networks(self.cluster.record.slot).control_plane)
+
+    @property
     def kubeconfig(self) -> Path:
         """The administrator's kubeconfig for use inside of the network."""
         path, config = self.folder / "inside.kubeconfig", yaml.safe_load(self.cluster.kubeconfig.read_text())
-        server = f"https://{Networks(self.cluster.record.slot).control_plane}:{API_PORT}"
+        server = f"https://{self.address}:{API_PORT}"
         for one in config["clusters"]:
             one["cluster"]["server"] = server
         path.write_text(yaml.safe_dump(config))
@@ -94,12 +99,11 @@ class RealTenants:
         path = self.folder / f"{program}.log"
         self.running[program] = await programs.start(program, *flags, log=path, netns=self.netns)
 
-    async def stop(self) -> None:
-        """End all programs."""
-        for name, program in self.running.items():
-            code = await program.stop()
+    async def stop(self, *names: str) -> None:
+        """End these programs, or all."""
+        for name in names or tuple(self.running):
+            code = await self.running.pop(name).stop()
             assert code == 0, f"{name} ended with {code}: {self.log(name)[-4000:]}"
-        self.running.clear()
 
     async def volumes(self, count: int) -> None:
         """Make volumes on the node, as an administrator would who has no provisioner."""

@@ -29,6 +29,7 @@ from hansa.tenancy import api, installing
 from hansa.tenancy.pool.fence_renewal import AgentAnnotations, FenceRenewer, FenceSettings
 from hansa.tenancy.pool.placement_records import PlacementRecords
 from hansa.tenancy.pool.reachability_reports import Reports
+from hansa.tenancy.syncing import dns_objects
 from hansa.tenancy.syncing.conditions import TenantConditions
 from hansa.tenancy.syncing.members import Members, Tenancy
 
@@ -84,6 +85,7 @@ async def run(settings: SchedulerSettings) -> None:
             settings=settings.placing,
             records=records,
             below=tenant_names.super_namespace,
+            unsliced=frozenset({dns_objects.NAMESPACE}),
             is_pool_known=lambda: members.is_known,
             are_uppers_known=lambda: vcs.are_known,
             recorder=functools.partial(_recorder, program),

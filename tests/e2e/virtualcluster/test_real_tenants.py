@@ -12,7 +12,7 @@ from eventually import eventually
 from hansa.kube import resources
 from hansa.local import ClusterSpec
 from hansa.local.machines import images
-from hansa.local.machines.addresses import Networks
+from hansa.tenancy.api import VIRTUAL_CLUSTERS
 from kubectl_vc import KubectlVc, cluster_of
 from programs import Refused
 
@@ -35,12 +35,17 @@ async def lab(fleet, kubectl, tmp_path_factory):
             await lab.volumes(1)
             where = ("--kubeconfig", str(lab.kubeconfig), "--vn-agent-ca", str(cluster.folder / "pki" / "ca.crt"))
             await lab.start("vc-manager", *where, "--provisioner=statefulset", "--kubeconfig-address=nodePort")
-            dns = f"--tenant-dns-image={images.COREDNS}"
-            agent = f"--vn-agent-address={Networks(cluster.record.slot).control_plane}"
-            await lab.start("vc-syncer", "--super-master-kubeconfig", str(lab.kubeconfig), dns, agent)
+            await lab.start("vc-syncer", *syncing(lab))
+            await lab.start("vn-agent", "--super-master-kubeconfig", str(lab.kubeconfig), "--address", lab.address)
             yield lab
     finally:
         await fleet.down(["pods"])
+
+
+def syncing(lab):
+    """The flags of vc-syncer."""
+    where = ("--super-master-kubeconfig", str(lab.kubeconfig), "--vn-agent-address", lab.address)
+    return (*where, f"--tenant-dns-image={images.COREDNS}")
 
 
 @pytest.fixture(scope="module")
@@ -97,14 +102,24 @@ async def test_names_resolve_to_the_tenants_addresses(lab, tenant, caller):
         await said_by(lab, tenant, caller, "/agnhost", "connect", short, "--timeout=5s")
 
 
-async def test_a_pod_calls_its_tenants_api_server_with_its_token(lab, tenant, caller):
+async def calls(lab, tenant, caller):
+    """Wait until a pod has called its API server; its logs are read as the tenant."""
+
     async def has_called():
-        said = await lab.kubectl("-n", tenant.below(), "logs", caller)
+        try:
+            said = await tenant.kubectl("logs", caller)
+        except Refused as error:
+            raise AssertionError(str(error)) from None
         assert "calling /healthz" in said, said
         assert "err" not in said.splitlines()[-1], said
         return True
 
     await eventually(has_called, within=60, every=1.0)
+
+
+async def test_a_pod_calls_its_tenants_api_server_with_its_token_and_its_tenant_reads_its_logs(lab, tenant, caller):
+    await calls(lab, tenant, caller)
+    assert (await tenant.kubectl("exec", caller, "--", "/agnhost", "--help")).startswith("Usage")
 
 
 async def test_a_restarted_etcd_has_all_data(lab, tenant):
@@ -121,3 +136,22 @@ async def test_a_restarted_etcd_has_all_data(lab, tenant):
             raise AssertionError(str(error)) from None
 
     await eventually(is_kept, within=WITHIN, every=0.5)
+
+
+async def test_pods_reach_an_api_server_on_loopback_through_the_relay(lab, tenant, tmp_path):
+    """A control plane of processes with the default address, which no pod reaches; pods of the other tenant go on."""
+    await lab.stop("vc-manager", "vc-syncer")
+    await lab.start(
+        "vc-manager", "--kubeconfig", str(lab.kubeconfig), "--state", str(tmp_path / "state"), "--etcd-fast"
+    )
+    await lab.start("vc-syncer", *syncing(lab), "--api-relay-address", lab.address)
+    other = await lab.create("processes")
+    try:
+        assert cluster_of(lab.folder / "processes.kubeconfig")["server"].startswith("https://127.0.0.1:")
+        await lab.run(other, "caller", images.AGNHOST, "inclusterclient", "--poll-interval=1")
+        await calls(lab, other, "caller")
+        await said_by(lab, other, "caller", "/agnhost", "connect", "kube-dns.kube-system:53", "--timeout=5s")
+        await calls(lab, tenant, "caller")
+    finally:
+        await lab.client.delete(VIRTUAL_CLUSTERS, "processes", namespace="default")
+        await lab.kubectl("wait", "vc/processes", "--for=delete", "--timeout=120s")

@@ -16,7 +16,7 @@ from hansa.runtime import clock
 from hansa.scheduling import evaluation, pod_request
 from hansa.scheduling.pooling.pool_clusters import PoolClusters
 from hansa.scheduling.pooling.reservations import Reservations
-from hansa.scheduling.pooling.upper_clusters import PodRef, Upper, Uppers
+from hansa.scheduling.pooling.upper_clusters import NAMESPACE, NamespaceRef, PodRef, Upper, Uppers
 from hansa.scheduling.slicing import annotations, pod_choice
 from hansa.scheduling.slicing.pod_choice import Assignment
 from hansa.scheduling.slicing.pool import State
@@ -40,13 +40,23 @@ class _Attempt:
 
 
 class PodScheduler:
-    """Reconciles pods. `below` maps namespaces of upper clusters to their names in lower clusters."""
+    """Reconciles pods. `below` maps namespaces of upper clusters to their names in lower clusters.
+
+    Pods of `unsliced` namespaces may be assigned to any cluster where another namespace of the upper cluster is placed.
+    """
 
     def __init__(
-        self, uppers: Uppers, clusters: PoolClusters, reservations: Reservations, *, below: Below, clock: clock.Clock
+        self,
+        uppers: Uppers,
+        clusters: PoolClusters,
+        reservations: Reservations,
+        *,
+        below: Below,
+        unsliced: frozenset[str] = frozenset(),
+        clock: clock.Clock,
     ) -> None:
         self._uppers, self._clusters, self._reservations = uppers, clusters, reservations
-        self._below, self._clock = below, clock
+        self._below, self._unsliced, self._clock = below, unsliced, clock
         self._attempts: dict[PodRef, _Attempt] = {}
         self.pending: set[PodRef] = set()  # without a cluster
         self.moving: set[PodRef] = set()  # a former cluster may still have a copy
@@ -62,7 +72,7 @@ class PodScheduler:
             return controller.Done()
         pod = await self._remove_stale_marks(pod_ref, upper, pod)
         assigned = annotations.cluster_of(pod)
-        is_placed = assigned in self._reservations.holding(pod_ref.namespace_ref).placements
+        is_placed = self._is_placed(pod_ref, upper, assigned)
         if assigned and node_of(pod):
             self.pending.discard(pod_ref)
             if not is_placed:
@@ -75,6 +85,19 @@ class PodScheduler:
         if is_placed and (rest := self._record_failure(pod_ref, pod, assigned, reason)) > 0:
             return controller.After(rest)
         return await self._place(pod_ref, upper, pod, assigned)
+
+    def unsliced_pods(self, upper: Upper) -> list[PodRef]:
+        """The pods of an upper cluster whose place depends on other namespaces."""
+        found = [pod for namespace in self._unsliced for pod in upper.pods.find(NAMESPACE, namespace)]
+        return [PodRef(upper.name, pod.namespace, pod.name) for pod in found]
+
+    def _is_placed(self, pod_ref: PodRef, upper: Upper, assigned: str) -> bool:
+        """Whether the namespace of a pod is placed in the cluster that it is assigned to."""
+        names = [namespace.name for namespace in upper.namespaces] if pod_ref.namespace in self._unsliced else []
+        return any(
+            assigned in self._reservations.holding(NamespaceRef(pod_ref.upper, name)).placements
+            for name in (pod_ref.namespace, *names)
+        )
 
     async def _remove_stale_marks(self, pod_ref: PodRef, upper: Upper, pod: objects.Object) -> objects.Object:
         """Remove the moved-from annotations of lost clusters: no syncer confirms that their copies are deleted."""

@@ -29,7 +29,7 @@ WAKE_DELAY = 0.2  # seconds; changes of clusters within it requeue pending keys 
 
 
 class PoolScheduler:
-    """Places the namespaces and pods of `uppers` in `clusters`.
+    """Places the namespaces and pods of `uppers` in `clusters`. Pods of `unsliced` namespaces need no slices.
 
     `is_pool_known` is whether all clusters of the pool have joined, `are_uppers_known` whether all upper clusters have.
     """
@@ -42,6 +42,7 @@ class PoolScheduler:
         settings: annotations.PoolSettings,
         records: Records,
         below: Below,
+        unsliced: frozenset[str] = frozenset(),
         is_pool_known: Callable[[], bool],
         are_uppers_known: Callable[[], bool],
         recorder: Callable[[Cluster], Recorder],
@@ -63,7 +64,9 @@ class PoolScheduler:
             clock=clock,
             holding_changed=self._holding_changed,
         )
-        self._pods = PodScheduler(self._uppers, clusters, self._reservations, below=below, clock=clock)
+        self._pods = PodScheduler(
+            self._uppers, clusters, self._reservations, below=below, unsliced=unsliced, clock=clock
+        )
         self._namespace_queue: queue.Queue[NamespaceRef] = queue.Queue(
             "namespace-scheduler", clock=clock, random=random, metrics=metrics, group=_upper_of_namespace, width=WORKERS
         )
@@ -154,8 +157,11 @@ class PoolScheduler:
     def _holding_changed(self, namespace_ref: NamespaceRef) -> None:
         """Requeue the pods of a namespace whose slices changed, and all pending keys."""
         upper = self._uppers.get(namespace_ref.upper)
-        for pod in upper.pods.find(NAMESPACE, namespace_ref.name) if upper is not None else ():
-            self._pod_queue.add(PodRef(namespace_ref.upper, pod.namespace, pod.name))
+        if upper is not None:
+            own = upper.pods.find(NAMESPACE, namespace_ref.name)
+            refs = (PodRef(namespace_ref.upper, pod.namespace, pod.name) for pod in own)
+            for pod_ref in (*refs, *self._pods.unsliced_pods(upper)):
+                self._pod_queue.add(pod_ref)
         self._wake_soon()
 
     def _wake_pending(self, namespace_ref: NamespaceRef) -> None:
