@@ -6,7 +6,10 @@ import json
 import sys
 from typing import Any
 
+from hansa.app.questions import explaining
+from hansa.cli import main, question_flags
 from hansa.kube.language import quantity
+from hansa.kube.objects import NamespacedName
 from programs import Refused
 
 CLUSTER_SELECTOR = "clusterSelector"  # annotation: the constraints of a pod in lower clusters
@@ -22,6 +25,14 @@ async def ask(*words: str) -> Any:
     if process.returncode:
         raise Refused(f"hansa {' '.join(words)}: {err.decode()}")
     return json.loads(out)
+
+
+async def explained(*words: str) -> Any:
+    """The output of `hansa explain pod NAMESPACE/NAME`, without a process of its own: for hundreds of pods."""
+    arguments = main.parser(("explain",), program="hansa").parse_args(["explain", "pod", *words])
+    namespace, _, name = arguments.name.partition("/")
+    found = await explaining.pod(question_flags.where(arguments), NamespacedName(namespace, name))
+    return json.loads(json.dumps(found.as_json()))
 
 
 def by_cluster(explained: Any) -> dict[str, Any]:

@@ -43,6 +43,7 @@ class Explanation:
             "node": self.pod.spec.get("nodeName", ""),
             "cluster": self.cluster,
             "placed": self.placed,
+            "since": condition(self.pod, "PodScheduled").get("lastTransitionTime", ""),
             "decision": self.decision,
             "below": list(self.below),
             "events": list(self.events),

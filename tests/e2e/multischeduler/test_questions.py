@@ -9,7 +9,7 @@ import pytest
 import soaking
 from eventually import eventually
 from league import PATIENCE, TOLERATION, deployment, fresh_name
-from questions import ask, by_cluster, changed, fates
+from questions import ask, by_cluster, changed, explained, fates
 
 pytestmark = pytest.mark.timeout(500)
 SOON = {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 1}
@@ -146,10 +146,10 @@ async def check_remedy(scheduler, namespace, name, rng):
     described = a_random_pod(name, namespace, rng)
     await upper.kubectl.apply(described, verb="create")
     await scheduler.refusal(namespace, name)
-    explained = await ask("explain", "pod", f"{namespace}/{name}", *where(scheduler))
-    helped = [one for one in explained["answers"] if one.get("changes")]
-    assert helped, explained
-    assert not any(one["fits"] for one in explained["answers"]), explained
+    said = await explained(f"{namespace}/{name}", *where(scheduler))
+    helped = [one for one in said["answers"] if one.get("changes")]
+    assert helped, said
+    assert not any(one["fits"] for one in said["answers"]), said
     chosen = rng.choice(helped)
     await upper.kubectl("-n", namespace, "delete", "pod", name, "--grace-period=0", "--force")
     await upper.kubectl.apply(changed(described, chosen["changes"]), verb="create")

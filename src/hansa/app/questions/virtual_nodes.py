@@ -11,7 +11,7 @@ from hansa.modes import multi_scheduler_settings
 from hansa.runtime.errors import HansaError
 from hansa.scheduling import explanation
 from hansa.scheduling.explanation import Explanation
-from hansa.scheduling.forecasting.virtual_nodes import VirtualNodes
+from hansa.scheduling.forecasting.virtual_nodes import ORDINARY, VirtualNodes
 from hansa.scheduling.watching import listing
 
 MODE = "virtual nodes"
@@ -43,7 +43,7 @@ async def explain(reader: Reader, upper: Client, where: Where, wanted: Object) -
         wanted,
         MODE,
         tuple(world.answers(wanted)),
-        cluster=cluster,
+        cluster="" if cluster == ORDINARY else cluster,
         decision=_decision(wanted),
         below=() if copy is None else (explanation.copy_state(copy, cluster),),
         events=explanation.messages(events, times=map(reading.time_of, events)),

@@ -6,6 +6,7 @@ from hansa.cli.demo.stage import Stage
 SUPERS = ("r1", "r2")
 PLACEMENTS = '{"r1":1,"r2":1}'
 TENANT = "kubectl --kubeconfig vc-1.kubeconfig"
+QUESTION = "--kubeconfig vc-1.kubeconfig --meta-cluster-kubeconfig meta.kubeconfig"
 VIRTUAL_CLUSTER = """\
 apiVersion: tenancy.x-k8s.io/v1alpha1
 kind: VirtualCluster
@@ -144,3 +145,6 @@ async def _pods(stage: Stage) -> None:
     )
     await stage.run(f"{TENANT} get pods -o wide")
     await stage.run(f"{TENANT} get nodes")
+    stage.explain("Why the namespace is where it is, and what would happen if r1 was lost. Nothing is changed")
+    await stage.run(f"hansa explain namespace default {QUESTION}")
+    await stage.run("hansa whatif --lose r1 --kubeconfig meta.kubeconfig")
