@@ -2,6 +2,7 @@
 
 import argparse
 import json
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from hansa.app.questions import forecasting
@@ -78,12 +79,19 @@ def text(found: Forecast) -> str:
         rows += [(one.namespace, _placed(one.now), _placed(one.then), one.reason) for one in found.slices]
         lines += ["", *tables.lines(rows)]
     if found.outcomes:
-        lines += ["", *tables.lines([("POD", "FATE", "NOW", "THEN", "REASON"), *map(_row, found.outcomes)])]
+        lines += ["", *tables.lines([("POD", "FATE", "NOW", "THEN", "REASON"), *_rows(found.outcomes)])]
     return "\n".join(lines)
 
 
-def _row(one: Outcome) -> tuple[str, ...]:
-    return one.pod, one.fate, one.now or "pending", one.then or "-", one.reason
+def _rows(outcomes: Iterable[Outcome]) -> Iterator[tuple[str, ...]]:
+    """A row for each pod; one for all of a namespace with the same fate."""
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for one in outcomes:
+        namespace = one.pod.rpartition("/")[0]
+        alike.setdefault((namespace, one.fate, one.now, one.then, one.reason), []).append(one.pod)
+    for (_, fate, now, then, reason), pods in alike.items():
+        shown = pods[0] if len(pods) == 1 else f"{pods[0]} and {len(pods) - 1} more"
+        yield shown, fate, now or "pending", then or "-", reason
 
 
 _SHOWN = {

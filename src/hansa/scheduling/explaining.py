@@ -120,7 +120,7 @@ def answer(candidate: Candidate) -> Answer:
     if candidate.unknown:
         return Answer(view.cluster, candidate.node, unknown=candidate.unknown)
     result = evaluation.evaluate(candidate.request, view)
-    gate = candidate.gate
+    gate = None if view.closed else candidate.gate
     if gate is not None and isinstance(result, Refusal):  # what is missing below is missing in the sums as well
         gate = replace(gate, request=replace(gate.request, amounts={}))
     barred = () if gate is None else gate.reasons()

@@ -10,6 +10,8 @@ from hansa.tenancy import api
 from questions import ask, changed
 from tenant_league import pod
 
+pytestmark = pytest.mark.timeout(300)  # each question is a process, which starts slowly on a busy machine
+
 
 def flags(tenants, tenant):
     meta = str(tenants.super.cluster.kubeconfig)
