@@ -31,6 +31,9 @@ hypothesis.settings.load_profile("searching" if "SOAK_MINUTES" in os.environ els
 INDEPENDENT = Path("tests/integration/local")  # its files share no cluster
 # Some of these list all network namespaces and cgroups of real nodes, so no two of them may run at the same time.
 REAL_NODES = ("test_real", "test_machines", "test_streams")
+# Each test of these files starts whole systems of its own.
+SYSTEMS = ("test_documents.py", "test_demo.py")
+LONGEST_FIRST = ("tests/e2e", "tests/integration", "tests/hostile", "tests/property", "tests/unit")
 
 
 class ByCluster(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
@@ -40,13 +43,22 @@ class ByCluster(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no type
         path = Path(nodeid.partition("::")[0])
         if path.name.startswith(REAL_NODES):
             return "real nodes"
+        if path.name in SYSTEMS:
+            return nodeid
         return str(path if path.is_relative_to(INDEPENDENT) else path.parent)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByCluster:
-    """Use this distribution with `-n`."""
+    """Use this distribution with `-n`, in the order of the tests."""
+    config.option.loadscopereorder = False  # by the number of tests: a few long ones would be last, in one process
     return ByCluster(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with tests that take long, so that the processes of xdist end at about the same time."""
+    ranks = {folder: rank for rank, folder in enumerate(LONGEST_FIRST)}
+    items.sort(key=lambda item: ranks.get("/".join(item.nodeid.split("/", 2)[:2]), len(ranks)))
 
 
 @pytest.hookimpl(wrapper=True)

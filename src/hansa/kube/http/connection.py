@@ -155,12 +155,13 @@ class Connection(asyncio.Protocol):
         raise framing.Malformed(f"there are more than {MOST_INTERIM} answers with a 1xx status")
 
     async def _head(self) -> bytes:
-        head = bytearray()
-        while (end := head.find(b"\r\n\r\n")) < 0:
+        head, searched = bytearray(), 0
+        while (end := head.find(b"\r\n\r\n", searched)) < 0:
             if len(head) > LONGEST_HEAD:
                 break
             if not self._received and not await self._more():
                 raise ConnectionResetError("the answer is incomplete") if head else Stale("no answer")
+            searched = max(0, len(head) - 3)  # all of it each time would be quadratic for a head that comes in bytes
             head += b"".join(self._taken())
         if not 0 <= end <= LONGEST_HEAD:
             raise framing.Malformed(f"the head has more than {LONGEST_HEAD} bytes")
