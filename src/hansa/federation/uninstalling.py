@@ -64,7 +64,8 @@ def is_ours(obj: Object) -> bool:
     """Whether an object is one of the federation: of its own kinds, or with its mark."""
     is_kind = obj.api_version.startswith(f"{keys.FEDERATION}/")
     is_marked = services.is_ours(obj) or obj.labels.get(keys.PROVIDER_TAINT) == PROVIDER
-    return is_kind or is_marked or keys.POD_FINALIZER in obj.metadata.finalizers
+    is_proxy = keys.SOURCE_POD in obj.annotations  # its finalizer may be removed already
+    return is_kind or is_marked or is_proxy
 
 
 async def _wait_gone(client: Client, clock: clock.Clock) -> None:
@@ -96,7 +97,7 @@ async def _restore_services(client: Client, owned: OwnedObjects) -> None:
 async def _release(owned: OwnedObjects, pod: Object) -> None:
     """Remove our finalizer from a proxy pod. One with a controller is deleted: the next one is a plain pod."""
     others = [one for one in pod.metadata.finalizers if not one.startswith(f"{keys.FEDERATION}/")]
-    if is_ours(pod) and pod.metadata.owner_references:
+    if pod.metadata.owner_references and is_ours(pod):
         await owned.delete(resources.PODS, pod)
     patch = {"metadata": {"finalizers": others, "labels": {keys.HAS_FINALIZER: None}}}
     with contextlib.suppress(errors.Conflict):
