@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from hansa.kube import errors, objects
 
+MIB = 1024 * 1024
 IDENTITY = 1024  # characters of what an outline keeps; the API allows 253 for a name
 
 
@@ -37,19 +38,26 @@ class OutlineBudget:
 
 @dataclass(slots=True)
 class ContentBudget:
-    """A budget in bytes, and how many are used. It is exceeded from an outlined object on until half of it is free."""
+    """A budget in bytes, and how many are used. Exceeded from the first object without room until half is free."""
 
     most: float
     outlines: OutlineBudget | None = None
     used: int = 0
     is_exceeded: bool = False
+    is_strict: bool = False  # content that exceeds it is an error: readers cannot read it again
 
     def fitting(self, obj: objects.Object, *, besides: int = 0) -> objects.Object:
         """The object, or its outline if there is no room for it; `besides` are bytes that will be free then."""
-        if self.used - besides + obj.memory <= self.most:
+        if self.has_room(obj, besides=besides):
             return obj
         self.is_exceeded = True
+        if self.is_strict:
+            raise errors.Unreachable(f"the objects that are cached have more than {self.most / MIB:.0f} MiB")
         return obj.outlined()
+
+    def has_room(self, obj: objects.Object, *, besides: int = 0) -> bool:
+        """Whether the content of an object fits; `besides` are bytes that will be free then."""
+        return self.used - besides + obj.memory <= self.most
 
     def move(self, before: int, after: int) -> None:
         """Bytes of one object changed."""

@@ -58,7 +58,7 @@ class Store(table.Table):
         if not self._history.is_ahead(obj) or (old and not versions.is_newer(obj, old)):
             return
         if self._matches(obj):
-            if old is not None or self._outlines is None or self._outlines.has_room(obj, self._outlines.used):
+            if self._may_add(obj, old):
                 self.put(obj.key, obj)
         elif old and old.uid == obj.uid:
             self._history.mark_gone(obj.uid, versions.number(obj.version))
@@ -118,6 +118,14 @@ class Store(table.Table):
             self._outlines.used -= len(self)
         for end in self._end_gauges:
             end()
+
+    def _may_add(self, obj: objects.Object, old: objects.Object | None) -> bool:
+        """Whether there is room for the answer to our own write. If not, that is an error of the watch alone."""
+        if (budget := self._budget) is None:
+            return True
+        if budget.is_strict and not budget.has_room(obj, besides=content_budget.content(old)):
+            return False
+        return old is not None or self._outlines is None or self._outlines.has_room(obj, self._outlines.used)
 
     def _present(self, obj: objects.Object) -> None:
         if self._listing is not None:

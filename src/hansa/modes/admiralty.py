@@ -6,10 +6,14 @@ target has scheduled the delegate, the proxy pod is bound to the virtual node of
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Final
 
+from hansa.control.content_budget import ContentBudget, OutlineBudget
+from hansa.engine.cluster import Budgets
 from hansa.kube import resources
 from hansa.kube.objects import Object
 from hansa.model import keys, lifecycle, placement
+from hansa.model.limits import MIB
 from hansa.model.mode import Mode, Rule
 from hansa.model.pair import Link
 from hansa.model.translation.common import accounts, secrets, storage
@@ -30,7 +34,16 @@ from hansa.model.translation.federation.pod import delegate, proxy
 from hansa.modes.admiralty_settings import AdmiraltySettings
 
 COPY = (metadata.copy,)
+MOST_COPIES: Final = 100_000  # objects with our stamp in one target
+MOST_BYTES: Final = 512 * MIB  # of these
 PROXIES = f"spec.schedulerName={keys.PROXY_SCHEDULER}"  # a field selector; the field never changes
+
+
+def target_budgets() -> Budgets:
+    """The budgets of the caches of a target: it is another administrator's, and so are its users."""
+    outlines = OutlineBudget(MOST_COPIES)
+    content = ContentBudget(MOST_BYTES, outlines, is_strict=True)
+    return Budgets(frozenset(), content, content, outlines)
 
 
 def mode(settings: AdmiraltySettings) -> Mode:

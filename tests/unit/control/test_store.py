@@ -400,6 +400,22 @@ def test_stores_share_a_limit_of_objects_which_a_list_and_a_watch_do_not_exceed(
     assert run(main) == (1, False)
 
 
+def test_content_beyond_a_strict_limit_is_an_error_of_the_watch_and_not_of_our_own_writes():
+    async def main(world):
+        cache = make(world, budget=ContentBudget(250, OutlineBudget(9), is_strict=True))
+        listed(cache, 10, a_map("a", 1, 98), a_map("b", 2, 98))
+        with pytest.raises(errors.Unreachable, match="more than 0 MiB"):
+            cache.apply(watching.Added(a_map("c", 11, 98)))
+        cache.observe(a_map("d", 13, 98))
+        before = wholes(cache)
+        with pytest.raises(errors.Unreachable, match="more than 0 MiB"):
+            listed(cache, 20, *(a_map(name, 12, 98) for name in "abc"))
+        listed(cache, 30, a_map("b", 2, 98), a_map("e", 15, 98))
+        return before, wholes(cache)
+
+    assert run(main) == ({"a", "b"}, {"b", "e"})
+
+
 @pytest.mark.parametrize("field", ["name", "namespace", "uid", "resourceVersion"])
 def test_an_object_whose_outline_would_be_long_is_refused(field):
     long = objects.Object.of({"metadata": {"name": "a", "uid": "b", "resourceVersion": "2", field: "9" * 2000}})
