@@ -28,6 +28,7 @@ RESOURCE: Final = Resource(
 DEFAULT_NAME: Final = "hansa-cluster-selector"
 WEBHOOK: Final = "cluster-selector.hansa.dev"
 TIMEOUT_SECONDS: Final = 5  # a response takes milliseconds, so one that takes longer does not come
+OPTIONAL_SECONDS: Final = 1  # pods that do not depend on Hansa wait no longer for it
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,24 +58,34 @@ def of(
     webhook: str = WEBHOOK,
     owner: Mapping[str, str] | None = None,
 ) -> Object:
-    """One webhook for all mutations, so that the API server makes one call and gets one patch.
+    """One webhook for all mutations, so that the API server makes one call and gets one patch; one for optional ones.
 
     The failure policy is Fail by default: a pod that is stored without its mutations would run where it must not.
     """
-    entry = {
-        "name": webhook,
-        "clientConfig": {**_address(address), **({"caBundle": base64.b64encode(ca).decode()} if ca else {})},
+    client = {**_address(address), **({"caBundle": base64.b64encode(ca).decode()} if ca else {})}
+    needed = [one for one in mutations if not one.is_optional]
+    entries = [_webhook(webhook, needed, client, failure_policy, TIMEOUT_SECONDS)]
+    if optional := [one for one in mutations if one.is_optional]:
+        entries.append(_webhook(f"optional.{webhook}", optional, client, "Ignore", OPTIONAL_SECONDS))
+    metadata = {"name": name} | ({"ownerReferences": [dict(owner)]} if owner else {})
+    head = {"apiVersion": RESOURCE.api_version, "kind": RESOURCE.kind, "metadata": metadata}
+    return Object.of({**head, "webhooks": entries})
+
+
+def _webhook(
+    name: str, mutations: Sequence[Mutation], client: Mapping[str, Any], failure_policy: str, seconds: int
+) -> dict[str, Any]:
+    return {
+        "name": name,
+        "clientConfig": dict(client),
         "rules": mutation.rules(mutations),
         **mutation.selectors(mutations),
         "admissionReviewVersions": ["v1"],
         "sideEffects": "None",
         "failurePolicy": failure_policy,
         "reinvocationPolicy": "IfNeeded",  # a webhook that is called later may change the object again
-        "timeoutSeconds": TIMEOUT_SECONDS,
+        "timeoutSeconds": seconds,
     }
-    metadata = {"name": name} | ({"ownerReferences": [dict(owner)]} if owner else {})
-    head = {"apiVersion": RESOURCE.api_version, "kind": RESOURCE.kind, "metadata": metadata}
-    return Object.of({**head, "webhooks": [entry]})
 
 
 async def owner_reference(client: Client, cluster_role: str) -> dict[str, str]:
@@ -100,14 +111,19 @@ async def ensure(client: Client, wanted: Object) -> bool:
 
 
 def _patch(have: Object, wanted: Object) -> dict[str, Any]:
-    [webhook], existing = wanted.get("webhooks"), (have.get("webhooks") or [{}])[0]
-    injected = {name: ca for name, ca in (existing.get("clientConfig") or {}).items() if name == "caBundle"}
-    made = {**webhook, "clientConfig": {**injected, **webhook["clientConfig"]}}
-    patch: dict[str, Any] = {} if made.items() <= existing.items() else {"webhooks": [made]}
+    existing = {one["name"]: one for one in have.get("webhooks") or ()}
+    made = [_with_injected(webhook, existing.get(webhook["name"], {})) for webhook in wanted.get("webhooks")]
+    is_same = len(made) == len(existing) and all(one.items() <= existing.get(one["name"], {}).items() for one in made)
+    patch: dict[str, Any] = {} if is_same else {"webhooks": made}
     owners = wanted.metadata.owner_references
     if owners and owners != have.metadata.owner_references:
         patch["metadata"] = {"ownerReferences": msgspec.to_builtins(owners)}
     return patch
+
+
+def _with_injected(webhook: dict[str, Any], existing: Mapping[str, Any]) -> dict[str, Any]:
+    injected = {name: ca for name, ca in (existing.get("clientConfig") or {}).items() if name == "caBundle"}
+    return {**webhook, "clientConfig": {**injected, **webhook["clientConfig"]}}
 
 
 async def uninstall(client: Client, name: str) -> None:

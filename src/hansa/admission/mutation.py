@@ -77,6 +77,7 @@ class Mutation:
     mutate: Callable[[Request, Caches], Json]
     operations: tuple[Operation, ...] = (Operation.CREATE,)
     selection: Selection = Selection()
+    is_optional: bool = False  # without it, objects are stored as they are while the webhook does not answer
     reads: tuple[Resource, ...] = ()
 
     def applies_to(self, request: Request) -> bool:

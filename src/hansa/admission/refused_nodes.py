@@ -6,7 +6,8 @@ Pod in, pod out, in their JSON form, and idempotent.
 from collections.abc import Sequence
 from typing import Any
 
-from hansa.admission.constraints import REQUIRED, Pod
+from hansa.admission import required_affinity
+from hansa.admission.constraints import Pod
 from hansa.model import keys, refused_owners
 
 
@@ -18,19 +19,11 @@ def avoid(pod: Pod, nodes: Sequence[str]) -> Pod:
     if not nodes or spec.get("nodeName"):
         is_clean = keys.AVOIDS not in (metadata.get("annotations") or {})
         return pod if is_clean else {**pod, "metadata": {**metadata, "annotations": annotations}}
-    affinity = spec.get("affinity") or {}
-    node_affinity = affinity.get("nodeAffinity") or {}
-    required = node_affinity.get(REQUIRED) or {}
     excluded = {"key": refused_owners.HOSTNAME, "operator": "NotIn", "values": list(nodes)}
-    # Terms are alternatives, so each excludes the nodes.
-    terms = [_and(term, excluded) for term in required.get("nodeSelectorTerms") or [{}]]
     return {
         **pod,
         "metadata": {**metadata, "annotations": {**annotations, keys.AVOIDS: ",".join(nodes)}},
-        "spec": {
-            **spec,
-            "affinity": {**affinity, "nodeAffinity": {**node_affinity, REQUIRED: {"nodeSelectorTerms": terms}}},
-        },
+        "spec": required_affinity.requiring(spec, excluded),
     }
 
 
@@ -38,8 +31,3 @@ def owner_of(pod: Pod) -> str:
     """The uid of the pod's controller; empty if there is none."""
     owners: list[dict[str, Any]] = (pod.get("metadata") or {}).get("ownerReferences") or []
     return next((str(one.get("uid") or "") for one in owners if one.get("controller")), "")
-
-
-def _and(term: dict[str, Any], condition: dict[str, Any]) -> dict[str, Any]:
-    conditions = term.get("matchExpressions") or []
-    return term if condition in conditions else {**term, "matchExpressions": [*conditions, condition]}

@@ -24,6 +24,7 @@ from hansa.federation.sources import Sources
 from hansa.federation.summary_publisher import SummaryPublisher
 from hansa.federation.target_views import TargetViews
 from hansa.federation.targets import Source, Targets
+from hansa.federation.unelected_pods import UnelectedPods
 from hansa.kube.client import Client
 from hansa.kube.credentials import Credentials
 from hansa.kube.credentials.source import CredentialSource
@@ -138,6 +139,8 @@ class _Agent:
         manager.work(Component("targets", self._follow_targets))
         binder = Binder(self._views, self._cluster, recorder=self._recorder, **common)
         manager.work(Component("binder", binder.run, binder.drain))
+        unelected = UnelectedPods(self._cluster, recorder=self._recorder, **common)
+        manager.work(Component("unelected-pods", unelected.run, unelected.drain))
 
     def wire_services(self) -> None:
         """Add the components that reroute Services. Without them, nothing undoes what `uninstall` restores."""
@@ -170,7 +173,7 @@ class _Agent:
             conditions=self._conditions,
             leaving=Leaving(cluster, cluster_id, kinds, clock=self._program.clock),
             connect=_connect,
-            join=lambda name, client, namespaces: self._program.cluster(name, client, namespaces=namespaces),
+            join=self._join,
             **common,
         )
         serving_nodes = supervisor.start("virtual-nodes", nodes.run)
@@ -179,6 +182,10 @@ class _Agent:
         finally:
             nodes.drain()
             serving_nodes.cancel()
+
+    def _join(self, name: str, client: Client, namespaces: frozenset[str] | None) -> Cluster:
+        budgets = None if client is self._cluster.client else admiralty.target_budgets()
+        return self._program.cluster(name, client, namespaces=namespaces, budgets=budgets)
 
     def _kubelet(self, here: str) -> NodeServers:
         """The kubelet API of the virtual nodes, at the address at which the API server reaches this process."""

@@ -1,8 +1,11 @@
-"""The mutation of a source cluster: elected pods become proxy pods, in namespaces that are labelled for it."""
+"""The mutations of a source cluster: elected pods become proxy pods, in namespaces that are labelled for it.
+
+Others are kept off virtual nodes if they tolerate every taint.
+"""
 
 from typing import Any, Final
 
-from hansa.admission import proxy_pods
+from hansa.admission import proxy_pods, unelected_pods
 from hansa.admission.mutation import Caches, Json, Mutation, Request, Selection
 from hansa.kube import resources
 from hansa.model import keys
@@ -27,11 +30,25 @@ def mutations(_settings: AdmiraltySettings) -> tuple[Mutation, ...]:
             ),
             mutate=_proxy,
         ),
+        Mutation(
+            name="unelected-pods",
+            resources=(resources.PODS,),
+            selection=Selection(
+                matches=lambda request: unelected_pods.may_be_misplaced(request.object),
+                conditions=unelected_pods.conditions(),
+            ),
+            is_optional=True,
+            mutate=_keep_off,
+        ),
     )
 
 
 def _proxy(request: Request, _caches: Caches) -> Json:
     return proxy_pods.proxy(request.object)
+
+
+def _keep_off(request: Request, _caches: Caches) -> Json:
+    return unelected_pods.keep_off(request.object)
 
 
 def _in(key: str, value: str) -> dict[str, Any]:

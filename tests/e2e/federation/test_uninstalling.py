@@ -2,7 +2,7 @@
 
 import programs
 from eventually import eventually
-from federation import a_deployment, a_secret, a_target
+from federation import a_deployment, a_secret, a_target, elected
 from hansa.model import keys
 from league import PATIENCE
 
@@ -28,6 +28,30 @@ async def test_a_daemon_set_that_tolerates_everything_runs_on_real_nodes_only(fe
         return True
 
     await eventually(running, within=PATIENCE)
+
+
+async def test_an_operator_that_tolerates_everything_runs_on_real_nodes_only(federation, namespace, nodes, pods):
+    made = a_deployment("operator", 6, tolerations=[{"operator": "Exists"}])
+    del made["spec"]["template"]["metadata"]["annotations"]
+    await pods.apply(made)
+    await pods.rolled_out("operator")
+    found = await pods.east.all("pods", namespace=namespace, labels="app=operator")
+    assert {one["spec"]["nodeName"] for one in found} <= {f"east-{n}" for n in range(3)}
+
+
+async def test_a_pod_on_a_virtual_node_that_is_not_elected_says_so_and_can_be_deleted(namespace, nodes, pods):
+    made = elected("stray", nodeName=nodes["west"])
+    del made["metadata"]["annotations"]
+    await pods.apply(made)
+
+    async def warned():
+        fields = "involvedObject.name=stray,reason=NotElected"
+        found = await pods.east.kubectl.get("-n", namespace, "events", "--field-selector", fields)
+        return [one for one in found["items"] if nodes["west"] in one["message"]]
+
+    await eventually(warned, within=PATIENCE)
+    await pods.delete("pod", "stray")
+    await pods.gone("pod", "stray", namespace=namespace)
 
 
 async def a_dead_target(federation, namespace, pods):

@@ -133,7 +133,7 @@ def test_only_elected_pods_are_mutated() -> None:
 
 def test_the_api_server_sends_elected_pods_of_labelled_namespaces_only() -> None:
     mutations = admiralty_admission.mutations(AdmiraltySettings())
-    selectors = mutation.selectors(mutations)
+    selectors = mutation.selectors(mutations[:1])
     assert selectors["namespaceSelector"] == {
         "matchExpressions": [{"key": "multicluster-scheduler", "operator": "In", "values": ["enabled"]}]
     }
