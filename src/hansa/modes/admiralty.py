@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Final
 
 from hansa.control.content_budget import ContentBudget, OutlineBudget
+from hansa.control.pace import Pace
 from hansa.engine.cluster import Budgets
 from hansa.kube import resources
 from hansa.kube.objects import Object
@@ -43,7 +44,7 @@ def target_budgets() -> Budgets:
     """The budgets of the caches of a target: it is another administrator's, and so are its users."""
     outlines = OutlineBudget(MOST_COPIES)
     content = ContentBudget(MOST_BYTES, outlines, is_strict=True)
-    return Budgets(frozenset(), content, content, outlines)
+    return Budgets(frozenset(), content, content, outlines, Pace())
 
 
 def mode(settings: AdmiraltySettings) -> Mode:
