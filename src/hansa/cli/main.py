@@ -14,9 +14,9 @@ from hansa.runtime.errors import HansaError
 
 # Each is a module that is imported only when its command is used, since all imports together take long.
 COMMANDS = (
-    *("agent", "completion", "demo", "descheduler", "doctor", "explain", "join", "leave", "local", "multi-scheduler"),
-    *("status", "super-agent", "vc-manager", "vc-scheduler", "vc-syncer", "virtual-node", "vn-agent", "webhook"),
-    "whatif",
+    *("agent", "completion", "demo", "descheduler", "doctor", "explain", "install", "join", "leave", "local"),
+    *("multi-scheduler", "status", "super-agent", "uninstall", "vc-manager", "vc-scheduler", "vc-syncer"),
+    *("virtual-node", "vn-agent", "webhook"),
 )
 INTERRUPTED = 128 + signal.SIGINT
 

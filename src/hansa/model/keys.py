@@ -39,6 +39,10 @@ REFUSED_OWNERS = "hansa.dev/refused-owners"
 AVOIDS = "hansa.dev/avoids"  # annotation of a pod: the virtual nodes that it avoids, separated by commas
 ROOM = "hansa.dev/room"  # annotation of a virtual node: when its lower cluster got room for a pod that it refused
 
+# Objects that `hansa install` created.
+INSTALLED = "hansa.dev/installed"  # label: the mode
+INSTALLATION = "hansa.dev/installation"  # annotation: namespace/mode
+
 # The webhook.
 WEBHOOK = "hansa.dev/webhook"  # label of a pod, or of a namespace for all pods in it; "off" opts out
 
