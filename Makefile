@@ -7,7 +7,7 @@ T ?= $(ALL)
 TEST := GOGC=400 $(BIN)/pytest
 MINUTES ?= 10
 
-.PHONY: setup demo test unit coverage check format lock wheel image manifests bench soak clean
+.PHONY: setup demo test unit coverage check format lock wheel image manifests lint-manifests bench soak clean
 
 setup: .venv/ready
 	@tools/system-packages
@@ -25,7 +25,7 @@ demo: .venv/ready  ## real clusters: pods of one that run in others, tenants tha
 	@PATH="$(CURDIR)/$(BIN):$$PATH" hansa demo
 
 test: setup  ## everything, and failed tests again alone (see CONTRIBUTING.md); T=path[::name] runs a part
-	@$(BIN)/hansa local binaries helm >/dev/null
+	@$(BIN)/hansa local binaries helm kube-score >/dev/null
 	@$(TEST) --classify $(if $(filter-out $(ALL),$(T)),,-n 4) $(T)
 
 unit: .venv/ready  ## what needs no cluster
@@ -56,6 +56,9 @@ wheel: .venv/ready  ## dist/hansa-VERSION-py3-none-any.whl
 
 image: .venv/ready  ## dist/hansa-image.tar, for `hansa local up --real-nodes 1 --image`; deploy/Dockerfile is for users
 	@$(BIN)/python tools/build_image.py
+
+lint-manifests: .venv/ready  ## findings of kube-score in the manifests of every mode
+	@tools/lint-manifests
 
 manifests: .venv/ready  ## render deploy/all_in_one.yaml and deploy/manifests from the Helm chart
 	@tools/render-manifests

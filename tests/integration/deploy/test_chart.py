@@ -122,3 +122,7 @@ def test_the_dashboard_shows_metrics_that_are_there():
     }
     assert len(shown) > 8
     assert shown <= documented
+
+
+async def test_a_linter_finds_nothing_in_the_manifests_of_any_mode():
+    await run(str(ROOT / "tools" / "lint-manifests"))

@@ -60,10 +60,15 @@ def test_releases_are_taken_from_the_publishers() -> None:
     urls = {b.name: b.filled(b.release.url, LINUX) for b in EVERY if b.release}
     github = "https://github.com"
     assert urls == {
-        **{name: f"https://dl.k8s.io/v1.35.8/bin/linux/amd64/{name}" for name in urls if name.startswith("kube")},
+        **{
+            name: f"https://dl.k8s.io/v1.35.8/bin/linux/amd64/{name}"
+            for name in urls
+            if name.startswith("kube") and name != "kube-score"
+        },
         "etcd": f"{github}/etcd-io/etcd/releases/download/v3.6.10/etcd-v3.6.10-linux-amd64.tar.gz",
         "kwok": f"{github}/kubernetes-sigs/kwok/releases/download/v0.8.0/kwok-linux-amd64",
         "helm": "https://get.helm.sh/helm-v3.21.4-linux-amd64.tar.gz",
+        "kube-score": f"{github}/zegl/kube-score/releases/download/v1.20.0/kube-score_1.20.0_linux_amd64.tar.gz",
     }
 
 

@@ -50,6 +50,17 @@ def catalogue() -> Mapping[str, Binary]:
             ),
             version_arguments=("version", "--short"),
         ),
+        Binary(  # checks the manifests in deploy/
+            "kube-score",
+            "v1.20.0",
+            Build("kube-score", "github.com/zegl/kube-score/cmd/kube-score", {"main.version": "v1.20.0"}),
+            Release(
+                "https://github.com/zegl/kube-score/releases/download/{version}/kube-score_1.20.0_{os}_{arch}.tar.gz",
+                "https://github.com/zegl/kube-score/releases/download/{version}/checksums.txt",
+                "kube-score",
+            ),
+            version_arguments=("version",),
+        ),
         # No official binary of these fits. The last number of coredns counts the changes of our own main.go.
         Binary(
             "agnhost",
