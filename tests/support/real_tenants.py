@@ -58,15 +58,25 @@ class Tenant:
         return tenant_names.super_namespace(self.vc.root, namespace)
 
 
+def inner_kubeconfig(cluster: Cluster, folder: Path) -> Path:
+    """The administrator's kubeconfig of a cluster for use inside of the network."""
+    path, config = folder / f"{cluster.name}.inside", yaml.safe_load(cluster.kubeconfig.read_text())
+    for one in config["clusters"]:
+        one["cluster"]["server"] = f"https://{Networks(cluster.record.slot).control_plane}:{API_PORT}"
+    path.write_text(yaml.safe_dump(config))
+    return path
+
+
 @dataclass
 class RealTenants:
-    """The super cluster, which is the meta cluster, too. Programs run on the host of its control plane."""
+    """The meta cluster, which is a super cluster unless the test says otherwise. Programs run on its control plane."""
 
     cluster: Cluster
     fleet: Fleet
     client: Client
     kubectl: Kubectl
     folder: Path
+    below: Kubectl | None = None  # of another super cluster
     running: dict[str, Hansa] = field(default_factory=dict)
 
     @property
@@ -82,12 +92,7 @@ class RealTenants:
     @property
     def kubeconfig(self) -> Path:
         """The administrator's kubeconfig for use inside of the network."""
-        path, config = self.folder / "inside.kubeconfig", yaml.safe_load(self.cluster.kubeconfig.read_text())
-        server = f"https://{self.address}:{API_PORT}"
-        for one in config["clusters"]:
-            one["cluster"]["server"] = server
-        path.write_text(yaml.safe_dump(config))
-        return path
+        return inner_kubeconfig(self.cluster, self.folder)
 
     def log(self, name: str) -> str:
         """The log of a program."""

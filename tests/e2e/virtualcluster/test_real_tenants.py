@@ -138,6 +138,24 @@ async def test_a_restarted_etcd_has_all_data(lab, tenant):
     await eventually(is_kept, within=WITHIN, every=0.5)
 
 
+async def test_pods_reach_a_restarted_api_server_at_its_new_address(lab, tenant, caller):
+    root = tenant.vc.root
+    before = await lab.client.get(resources.PODS, "apiserver-0", namespace=root)
+    await lab.client.delete(resources.PODS, "apiserver-0", namespace=root, uid=before.uid)
+
+    async def has_moved():
+        pod = await lab.client.get(resources.PODS, "apiserver-0", namespace=root)
+        assert pod.status.get("podIP") not in (None, before.status["podIP"]), pod.status
+        said = await lab.kubectl(
+            *("-n", tenant.below(), "get", "endpointslice", "kubernetes", "-o", "jsonpath={.endpoints[*].addresses[0]}")
+        )
+        assert said == pod.status["podIP"], said
+        return True
+
+    await eventually(has_moved, within=60, every=0.5)
+    await said_by(lab, tenant, caller, "/agnhost", "connect", "kubernetes.default:443", "--timeout=5s")
+
+
 async def test_pods_reach_an_api_server_on_loopback_through_the_relay(lab, tenant, tmp_path):
     """A control plane of processes with the default address, which no pod reaches; pods of the other tenant go on."""
     await lab.stop("vc-manager", "vc-syncer")
