@@ -10,7 +10,7 @@ from hansa.tenancy.syncing import dns_objects
 from hansa.tenancy.syncing.api_relay import RelaySettings
 from hansa.tenancy.syncing.dns_objects import DnsSettings
 
-_RELAY = re.compile(r"(?P<host>\[.+\]|[^:]+)(:(?P<first>\d{1,5})-(?P<last>\d{1,5}))?")
+_RELAY = re.compile(r"(?P<host>.+?)(:(?P<first>\d{1,5})-(?P<last>\d{1,5}))?")
 LEAST_PORT, MAX_PORT = 1024, 65535
 
 

@@ -150,7 +150,7 @@ spec:
     - namespaceSelector: {{- toYaml $root.Values.networkPolicy.metricsFrom | nindent 8 }}
     ports: [{port: {{ $metrics }}}]
   {{- if or .ports .openPorts }}
-  - ports: # API servers have any address
+  - ports: # callers have any address
     {{- range .ports }}
     - {port: {{ .target }}}
     {{- end }}
