@@ -39,6 +39,7 @@ async def side(clusters):
     return one
 
 
+HACK = ("webhook.yaml", "descheduler.yaml", "virtualcluster/experiment/config/setup/all_in_one.yaml")
 MANAGED = {"app.kubernetes.io/managed-by", "helm.sh/chart", keys.INSTALLED, keys.INSTALLATION}
 
 
@@ -69,6 +70,8 @@ async def test_the_manifests_are_those_of_the_chart(helm, tmp_path):
     for mode in Mode:
         fresh = (tmp_path / "package" / f"{mode}.yaml").read_text()
         assert fresh == (rendering.FOLDER / f"{mode}.yaml").read_text(), "run `make manifests`"
+    for name in HACK:
+        assert (tmp_path / "hack" / name).read_text() == (ROOT / "hack" / name).read_text(), "run `make manifests`"
 
 
 @pytest.mark.parametrize("mode", Mode)

@@ -28,13 +28,13 @@ for name in clusterversions virtualclusters; do
   kubectl apply -f $VC_REPO/config/crds/tenancy.x-k8s.io_$name.yaml
 done
 kubectl apply -f $VC_REPO/config/crds/cluster.x-k8s.io_clusters.yaml
+kubectl apply -f $VC_REPO/experiment/config/setup/all_in_one.yaml
 kubectl apply -f $VC_REPO/config/sampleswithspec/clusterversion_v1_nodeport.yaml
 
 hansa vc-manager --context meta --state $PWD/tenants --etcd-fast > vc-manager.log 2>&1 &
 hansa vc-scheduler --kubeconfig meta.kubeconfig > vc-scheduler.log 2>&1 &
 kubectl vc create -f $VC_REPO/config/sampleswithspec/virtualcluster_1_nodeport.yaml -o vc-1.kubeconfig
 
-kubectl --context meta create namespace vc-manager
 for SUPER_ID in r1 r2; do
   $VC_REPO/experiment/config/setup/setup-supercluster-minikube.sh $SUPER_ID
   ls cluster_$SUPER_ID
