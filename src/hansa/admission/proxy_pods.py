@@ -44,7 +44,7 @@ def proxy(pod: Pod) -> Pod:
     original = _original(pod)
     metadata, spec = original["metadata"], original["spec"]
     constraints = _constraints(metadata["annotations"], spec)
-    annotations = metadata["annotations"] | {keys.SOURCE_POD: msgspec.json.encode(original, order="sorted").decode()}
+    annotations = metadata["annotations"] | {keys.SOURCE_POD: _manifest(original)}
     finalizers = [*metadata.get("finalizers", ()), keys.POD_FINALIZER]
     return {
         **pod,
@@ -87,6 +87,13 @@ def _original(pod: Pod) -> Pod:
         },
         "spec": spec,
     }
+
+
+def _manifest(original: Pod) -> str:
+    """The pod as text, without what only the API server writes: it is read for each change of the proxy pod."""
+    metadata = {name: value for name, value in original["metadata"].items() if value and name != "managedFields"}
+    pod = {name: value for name, value in original.items() if name != "status"} | {"metadata": metadata}
+    return msgspec.json.encode(pod, order="sorted").decode()
 
 
 def _proxy_spec(spec: Pod, constraints: _Constraints) -> Pod:

@@ -60,6 +60,17 @@ def test_the_pod_as_its_user_created_it_is_kept() -> None:
     assert source_pod.of(Object.of(proxy_pods.proxy(pod))).spec == pod["spec"]
 
 
+def test_what_the_api_server_writes_is_not_kept() -> None:
+    pod = elected()
+    pod["metadata"] |= {"managedFields": [{"manager": "kubectl"}], "labels": {"app": "web"}}
+    proxy = proxy_pods.proxy(pod | {"status": {}})
+    kept = json.loads(proxy["metadata"]["annotations"][keys.SOURCE_POD])
+    assert kept["metadata"]["labels"] == {"app": "web"}
+    assert {"managedFields", "finalizers"}.isdisjoint(kept["metadata"])
+    assert "status" not in kept
+    assert proxy["metadata"]["managedFields"] == [{"manager": "kubectl"}]
+
+
 def test_a_second_call_changes_nothing() -> None:
     given = {keys.PROXY_CONSTRAINTS: "nodeSelector: {a: b}"}
     for pod in (elected(), elected(**{keys.USE_CONSTRAINTS: ""}), elected(**given)):

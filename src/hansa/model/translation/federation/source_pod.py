@@ -19,6 +19,9 @@ CONSTRAINTS: Final = ("nodeSelector", "affinity", "tolerations", "topologySpread
 REPLACED: Final = (*CONSTRAINTS, "schedulerName", "terminationGracePeriodSeconds")
 
 
+LONGEST_REMEMBERED: Final = 8192  # characters
+
+
 class _Spec(msgspec.Struct, frozen=True, rename="camel"):
     node_selector: dict[str, str] | None = None
     affinity: dict[str, Any] | None = None
@@ -32,9 +35,17 @@ class _Manifest(msgspec.Struct, frozen=True):
     spec: _Spec
 
 
-@functools.lru_cache(maxsize=128)  # a pod's manifest is read for each change of the pod
 def replaced_fields(text: str) -> Spec:
     """What the annotation has of the fields that the webhook replaces; read only. Raises AnnotationJsonError."""
+    return _remembered(text) if len(text) <= LONGEST_REMEMBERED else _decoded(text)
+
+
+@functools.lru_cache(maxsize=1024)  # a pod's manifest is read for each change of the pod
+def _remembered(text: str) -> Spec:
+    return _decoded(text)
+
+
+def _decoded(text: str) -> Spec:
     spec = annotation_json.decode(text, _Manifest, longest=annotation_json.WHOLE).spec
     values: Spec = msgspec.to_builtins(spec)
     return {name: value for name, value in values.items() if value is not None}
