@@ -71,6 +71,10 @@ class Hansa:
         """Whether the process has ended."""
         return self._process.returncode is not None
 
+    def signal(self, number: int) -> None:
+        """Send it a signal."""
+        self._process.send_signal(number)
+
     def kill(self) -> None:
         """End it with SIGKILL."""
         with contextlib.suppress(ProcessLookupError):

@@ -14,9 +14,11 @@ from hansa.control.election import Election
 from hansa.control.health_server import HealthServer
 from hansa.control.informer import Informers
 from hansa.control.manager import Component, Lead, Manager
+from hansa.engine import write_gate
 from hansa.engine.cluster import Budgets, Cluster
 from hansa.engine.registry import Routes
 from hansa.engine.syncer import Syncer
+from hansa.engine.write_gate import WriteGate
 from hansa.kube import resources
 from hansa.kube.client import Client
 from hansa.kube.resource import Resource
@@ -54,6 +56,7 @@ class Program:
         self.metrics = metrics.Registry()
         self.manager = Manager(**self.common())
         self._election: Election | None = None
+        self.gate: WriteGate = write_gate.Leading(self.may_write)
 
     def common(self) -> CommonArguments:
         """The keyword arguments that almost every component takes."""
@@ -92,9 +95,7 @@ class Program:
         decisions: Decisions | None = None,
     ) -> Syncer:
         """A syncer for one mode."""
-        return Syncer(
-            mode, registry, watch_all=watch_all, decisions=decisions, may_write=self.may_write, **self.common()
-        )
+        return Syncer(mode, registry, watch_all=watch_all, decisions=decisions, gate=self.gate, **self.common())
 
     def may_write(self) -> bool:
         """Whether this process is the leader, or runs without leader election."""
@@ -102,15 +103,19 @@ class Program:
 
     def elect(self, name: str, cluster: Cluster, *, namespace: str) -> Lead:
         """Create the leader election with a Lease of this name; the result is an argument of the manager's `run`."""
-        self._election = Election(
+        self._election = self.election(name, cluster, namespace=namespace)
+        return self._election.lead
+
+    def election(self, name: str, cluster: Cluster, *, namespace: str, prefix: str = "") -> Election:
+        """A leader election with a Lease of this name; the identity of this process begins with `prefix`."""
+        return Election(
             name,
             namespace=namespace,
-            identity=f"{socket.gethostname()}_{os.getpid()}_{secrets.token_hex(4)}",
+            identity=f"{prefix}{socket.gethostname()}_{os.getpid()}_{secrets.token_hex(4)}",
             client=cluster.client,
             informers=cluster.informers,
             **self.common(),
         )
-        return self._election.lead
 
     def serve_health(self, where: str) -> None:
         """Serve /healthz, /readyz and /metrics at HOST:PORT."""

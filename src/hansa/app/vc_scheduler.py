@@ -169,7 +169,7 @@ class _Tenants:
             conditions=_LoggedConditions(
                 self._meta.client, _recorder(self._program, self._meta), clock=self._program.clock
             ),
-            connect=_client,
+            connect=lambda _key, credentials: _client(credentials),
             join=self._program.cluster,
             routes=_to_itself,
             **self._program.common(),

@@ -7,10 +7,12 @@ import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from hansa.app import tenant_sharing
 from hansa.app.program import Program, agent
 from hansa.control.event_recorder import Recorder
 from hansa.control.informer import Scope
 from hansa.control.manager import Component, Lead
+from hansa.control.sharding.membership import Membership
 from hansa.engine import task_set
 from hansa.engine.cluster import REQUEST_DEADLINE, Cluster
 from hansa.engine.registry import ClusterRegistry
@@ -19,6 +21,7 @@ from hansa.kube import errors
 from hansa.kube.client import Client
 from hansa.kube.credentials import Credentials
 from hansa.kube.credentials.source import CredentialSource
+from hansa.kube.sending import MaySend
 from hansa.model.translation.tenant.tenant_settings import TenantSettings
 from hansa.modes import virtualcluster, virtualcluster_route
 from hansa.modes.virtualcluster_settings import VirtualClusterSettings as ModeSettings
@@ -26,10 +29,10 @@ from hansa.scheduling.pooling import pool_members
 from hansa.scheduling.pooling.pool_members import PoolMembers
 from hansa.scheduling.slicing.pool import Headroom
 from hansa.tenancy import api, installing
-from hansa.tenancy.pool import cluster_id
+from hansa.tenancy.pool import cluster_id, fence
 from hansa.tenancy.pool.fence_renewal import FenceRenewer, FenceSettings
 from hansa.tenancy.pool.placement_records import PlacementRecords
-from hansa.tenancy.pool.reachability_reports import Reporter
+from hansa.tenancy.pool.reachability_reports import Reporter, Reports
 from hansa.tenancy.syncing import api_addresses, serving
 from hansa.tenancy.syncing.api_relay import ApiRelay, RelaySettings
 from hansa.tenancy.syncing.conditions import TenantConditions
@@ -44,6 +47,7 @@ log = logging.getLogger(__name__)
 COMPONENT = "vc-syncer"
 SUPER, META = "super", "meta"  # names of the two clusters; a tenant's name is its key
 CHECK_SECONDS = 5.0  # at the start, for the super cluster to say whether it belongs to a pool
+MISSED_RENEWALS = 1.5  # of a fence by another replica, after which this one renews it
 FIRST_LISTS = 60.0  # seconds, after which the program is ready although the meta cluster is unreachable
 
 
@@ -66,6 +70,7 @@ class SyncerSettings:
     is_installed: bool = True
     metrics_address: str = ""
     election_namespace: str = ""
+    sharing_namespace: str = ""  # replicas share the tenants, by Leases in this namespace of the meta cluster
     report_namespace: str = "kube-system"  # of the meta cluster, for the reachability reports
 
 
@@ -104,6 +109,7 @@ async def run(settings: SyncerSettings) -> None:
             if settings.mode.pool is None:
                 await _check_unpooled(below, meta)
             registry.join(supers.add(below))
+        member = _member(settings, meta, program, supers)
         recorder = Recorder(f"hansa-{COMPONENT}", meta.client, **program.common())
         manager = program.manager
         manager.serve(Component("events", recorder.run, recorder.drain))
@@ -112,18 +118,11 @@ async def run(settings: SyncerSettings) -> None:
         for name, syncer in syncers.items():
             manager.work(Component(name, syncer.run, syncer.drain))
         down = next(iter(syncers.values()))
-        components = _Components(settings, program, registry, supers, meta, recorder, down)
-        manager.work(Component("tenants", components.follow_tenants, ready=components.ready))
-        manager.work(Component("purging", components.purge))
-        manager.work(Component("api-addresses", components.watch_api_addresses))
-        if below is None:
-            manager.work(Component("pool", components.follow_pool))
-        if settings.mode.pool is not None:
-            manager.work(Component("service-reach", components.write_service_reach))
-            manager.work(Component("fences", components.renew_fences))
+        components = _Components(settings, program, registry, supers, meta, recorder, down, member)
+        components.wire()
         if settings.metrics_address:
             program.serve_health(settings.metrics_address)
-        await manager.run(*_election(settings, meta, program))
+        await manager.run(*_election(settings, meta, program), *([] if member is None else [member.lead]))
 
 
 def _relay(settings: SyncerSettings, program: Program, registry: ClusterRegistry) -> ApiRelay | None:
@@ -157,6 +156,21 @@ class _Components:
     meta: Cluster
     recorder: Recorder
     down: Syncer
+    member: Membership | None
+
+    def wire(self) -> None:
+        """Add the components to the manager."""
+        manager, is_pooled = self.program.manager, self.settings.mode.pool is not None
+        manager.work(Component("tenants", self.follow_tenants, ready=self.ready))
+        manager.work(Component("purging", self.purge))
+        manager.work(Component("api-addresses", self.watch_api_addresses))
+        if self.settings.super_cluster is None:
+            manager.work(Component("pool", self.follow_pool))
+        if is_pooled:
+            manager.work(Component("service-reach", self.write_service_reach))
+            manager.work(Component("fences", self.renew_fences))
+        if is_pooled and self.member is not None:
+            manager.work(Component("reports", self.watch_reports))
 
     async def follow_tenants(self) -> None:
         """Reconcile tenants in the registry."""
@@ -170,8 +184,9 @@ class _Components:
             self.meta.informers,
             await self.meta.identify(),
             conditions=conditions,
-            connect=_client,
+            connect=lambda key, login: _client(login, may_send=tenant_sharing.may_write(self.member, key)),
             join=self._tenant,
+            shares=self.member,
             bound=virtualcluster.bound,
             routes=self.supers.routes,
             check=self.supers.check,
@@ -210,6 +225,7 @@ class _Components:
             FenceSettings(holder, self.settings.lost_after, self.settings.fence_grace),
             self.meta.identify,
             report=Reporter(self.meta.client, holder, self.settings.report_namespace, self.program.clock).report,
+            is_due=self._is_fence_due,
             clock=self.program.clock,
             metrics=self.program.metrics,
         )
@@ -217,13 +233,31 @@ class _Components:
             "fence", self.supers.all, renewer.run, self.registry, supervisor=self.program.manager.supervisor
         )
 
+    async def watch_reports(self) -> None:
+        """Watch which super clusters the other replicas reach: their fences are renewed, so they are not lost."""
+        reports = Reports(
+            self.meta,
+            self.settings.report_namespace,
+            clusters=self.supers.all,
+            report_reachable=self.supers.report_reachable,
+            clock=self.program.clock,
+        )
+        await reports.run()
+
+    def _is_fence_due(self, name: str) -> bool:
+        """Of several replicas one renews a fence, and the others when it does not."""
+        if self.member is None or self.member.owns(f"super/{name}"):
+            return True
+        return not self.supers.is_reported(name, within=MISSED_RENEWALS * self.settings.lost_after / fence.RENEWALS)
+
     async def purge(self) -> None:
         """Delete objects of deleted tenants in each super cluster."""
         meta_id = await self.meta.identify()
 
         async def purge(cluster: Cluster) -> None:
             common = self.program.common()
-            purging = Purging(self.meta.client, self.meta.informers, meta_id, super_cluster=cluster, **common)
+            informers = self.meta.informers
+            purging = Purging(self.meta.client, informers, meta_id, super_cluster=cluster, shares=self.member, **common)
             await purging.run()
 
         await task_set.maintain(
@@ -276,12 +310,22 @@ async def _check_unpooled(below: Cluster, meta: Cluster) -> None:
         raise serving.pooled(name, f"Cluster {name} of the meta cluster")
 
 
-def _client(credentials: Credentials) -> Client:
-    return Client(credentials, user_agent=agent(COMPONENT), deadline=REQUEST_DEADLINE)
+def _client(credentials: Credentials, *, may_send: MaySend | None = None) -> Client:
+    return Client(credentials, user_agent=agent(COMPONENT), deadline=REQUEST_DEADLINE, may_send=may_send)
 
 
 def _election(settings: SyncerSettings, meta: Cluster, program: Program) -> tuple[Lead, ...]:
     if not settings.election_namespace:
         return ()
-    name = f"{settings.name}-syncer-leaderelection-lock"
-    return (program.elect(name, meta, namespace=settings.election_namespace),)
+    return (program.elect(_lock(settings), meta, namespace=settings.election_namespace),)
+
+
+def _member(settings: SyncerSettings, meta: Cluster, program: Program, supers: SuperClusters) -> Membership | None:
+    if not settings.sharing_namespace:
+        return None
+    group, namespace = f"{settings.name}-syncer", settings.sharing_namespace
+    return tenant_sharing.join(program, meta, supers.all, group=group, lock=_lock(settings), namespace=namespace)
+
+
+def _lock(settings: SyncerSettings) -> str:
+    return f"{settings.name}-syncer-leaderelection-lock"

@@ -81,7 +81,15 @@ def add_to(commands: Any) -> None:
     component_flags.add_leader_election(
         parser,
         "--leader-elect-resource-namespace",
-        leases="the Leases of leader election and of reachability reports",
+        leases="the Leases of leader election, of replicas that share the tenants, and of reachability reports",
+    )
+    go_values.add_boolean(
+        parser,
+        "--share-tenants",
+        default=False,
+        help="serve a share of the tenants: all processes with this flag and the same --syncer-name share them, by"
+        " Leases in --leader-elect-namespace. The share of a process that ends is served by others at once, that of one"
+        " that dies or freezes after 8 seconds. Excludes --leader-elect",
     )
     unused_flags.add_to(parser, "VirtualCluster's syncer", upstream_flags.SYNCER)
     log_flags.add_to(parser)
@@ -263,8 +271,19 @@ def read(arguments: argparse.Namespace) -> SyncerSettings:
         name=arguments.syncer_name,
         metrics_address=arguments.metrics_addr,
         election_namespace=component_flags.election_namespace(arguments),
+        sharing_namespace=_sharing_namespace(arguments),
         report_namespace=arguments.leader_elect_namespace,
     )
+
+
+def _sharing_namespace(arguments: argparse.Namespace) -> str:
+    if not arguments.share_tenants:
+        return ""
+    if arguments.leader_elect:
+        raise InvalidSettings(
+            "use --share-tenants, by which all replicas are active, or --leader-elect, by which one is, but not both"
+        )
+    return str(arguments.leader_elect_namespace)
 
 
 def _pool(arguments: argparse.Namespace) -> PoolSettings | None:

@@ -11,6 +11,7 @@ from hansa.engine import fanout
 from hansa.engine.caches import ClusterCaches
 from hansa.engine.view.topics import NamespaceQuota
 from hansa.engine.view.upper_view import UpperView
+from hansa.engine.write_gate import WriteGate
 from hansa.kube import errors, resources
 from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
@@ -88,17 +89,17 @@ Problem = Foreign | Refused | RetryLater | Stale | Full
 class Applier:
     """Writes to all clusters of a view.
 
-    `may_write` is checked before each write: of several processes only the leader writes. `ended` is called with the
-    result of a write that took long, `wake` with a key that waited until fewer requests are in flight. `replaced` is
-    called with the key, the cluster and the server's message when a rule's fallback was written instead of what the
-    server refused.
+    `gate` is asked before each write: of several processes only one may write for an upper cluster. `ended` is called
+    with the result of a write that took long, `wake` with a key that waited until fewer requests are in flight.
+    `replaced` is called with the key, the cluster and the server's message when a rule's fallback was written instead
+    of what the server refused.
     """
 
     def __init__(
         self,
         *,
         metrics: metrics.Registry,
-        may_write: Callable[[], bool],
+        gate: WriteGate,
         ended: Callable[[Key, Problem | None], None],
         replaced: Callable[[Key, str, str], None],
         wake: Callable[[Key], None],
@@ -106,7 +107,7 @@ class Applier:
         field_manager: str = "hansa",
     ) -> None:
         self._clock = clock
-        self._may_write, self._replaced, self._field_manager = may_write, replaced, field_manager
+        self._gate, self._replaced, self._field_manager = gate, replaced, field_manager
         self._wake = wake
         self._fanout = fanout.Fanout(ended)
         self._writes = metrics.counter(
@@ -141,15 +142,15 @@ class Applier:
         self, side: ClusterCaches, writes: Iterable[plan.Write], key: Key, view: UpperView
     ) -> Problem | None:
         for write in writes:
-            if not self._may_write():
-                return RetryLater(write.cluster, "this process is no longer the leader")
+            if not self._gate.may_write(view.name, write.cluster):
+                return RetryLater(write.cluster, "another process may write now")
             inflight = side.cluster.inflight
             if not inflight.has_room(view.name, view.usage.most_requests(write.cluster)):
                 inflight.wait(view.name, key, self._wake)
                 return Full(write.cluster, "the tenant's limit of requests in flight is reached")
             answer = errors.Answer.OK
             try:
-                async with inflight.request(view.name):
+                async with self._gate.write(view.name, write.cluster), inflight.request(view.name):
                     problem = await self._write(write, key, side, view)
             except errors.ApiError as error:
                 answer = errors.answer_of(error)

@@ -10,12 +10,13 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from hansa.control import audit, controller, queue
-from hansa.engine import applier, contested, shared_lowers, upper_views, wakeups
+from hansa.engine import applier, contested, shared_lowers, upper_views, wakeups, write_gate
 from hansa.engine.cluster import Budgets
 from hansa.engine.registry import Routes
 from hansa.engine.view.clusters import LinkedClusters
 from hansa.engine.view.topics import NamespaceQuota
 from hansa.engine.view.upper_view import UpperView
+from hansa.engine.write_gate import WriteGate
 from hansa.kube import resources
 from hansa.kube.errors import Forbidden, NotFound
 from hansa.kube.objects import Malformed, NamespacedName, Object
@@ -50,7 +51,7 @@ class Syncer:
 
     Of the resources in `watch_all`, all lower objects are watched, not only copies: other components need them anyway,
     and a name that is taken is noticed before a write. `decisions` are placements that are kept outside of upper
-    clusters. `period` is the audit's, in seconds. `may_write` is checked before each write.
+    clusters. `period` is the audit's, in seconds. `gate` is asked before each write.
     """
 
     def __init__(
@@ -66,7 +67,7 @@ class Syncer:
         workers: int = 256,
         width: int = 32,
         period: float = 60.0,
-        may_write: Callable[[], bool] = lambda: True,
+        gate: WriteGate = write_gate.OPEN,
     ) -> None:
         self._mode = mode
         self._queue: queue.Queue[Key] = queue.Queue(
@@ -96,7 +97,7 @@ class Syncer:
         )
         self._applier = applier.Applier(
             metrics=metrics,
-            may_write=may_write,
+            gate=gate,
             ended=self._ended,
             replaced=self._replaced,
             wake=self._queue.add,

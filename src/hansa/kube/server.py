@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from hansa.kube import decoding, errors
+from hansa.kube import decoding, errors, sending
 from hansa.kube.credentials import Credentials
 from hansa.kube.http import transport
 from hansa.kube.http.limits import Limits
@@ -30,7 +30,7 @@ class _Version(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Server:
-    """A pool of connections to one API server. Use it with `async with`."""
+    """A pool of connections to one API server. Use it with `async with`. Writes are sent only while `may_send`."""
 
     def __init__(
         self,
@@ -41,13 +41,14 @@ class Server:
         deadline: float = DEADLINE,
         keep_managed_fields: bool = False,
         limits: Limits | None = None,
+        may_send: sending.MaySend | None = None,
         clock: Clock | None = None,
     ) -> None:
         self.credentials = credentials
         self.limits = limits or Limits()
         self.user_agent = user_agent
         self.keep_managed_fields = keep_managed_fields
-        self._deadline = deadline
+        self._deadline, self._may_send = deadline, may_send
         self._clock = clock or SystemClock()
         self._http = transport.Http(self.limits)
         self._send = self._wrapped(transport.bounded(self._http, in_flight))
@@ -147,6 +148,7 @@ class Server:
             headers=(("User-Agent", self.user_agent), *headers),
             body=body,
             is_stream=is_stream,
+            may_send=sending.check_of(method, self._may_send),
         )
 
     async def _answer(self, request: Request, send: Transport, deadline: float | None) -> Response:

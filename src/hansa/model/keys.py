@@ -123,6 +123,9 @@ HEADROOM = "hansa.dev/headroom"  # annotation of a super cluster's Cluster: the 
 FENCE_GRACE = "hansa.dev/fence-grace"  # of a fence: seconds from its expiry until its pods start elsewhere
 FENCE_SEEN = "hansa.dev/fence-seen"  # of a fence: the last renewal that the agent saw, and its age in seconds
 REACHES = "hansa.dev/reaches"  # label of a report: the super cluster that the reporter can reach
+SHARES = "hansa.dev/shares"  # label of a replica's Lease: the group of replicas that share tenants
+CLAIMS = "hansa.dev/claims"  # annotation of a replica's Lease: the shards that it serves or is about to serve, in hex
+LEAVES = "hansa.dev/leaves"  # annotation of a replica's Lease, "true": it ends, and hands over its shards
 AGENT = "hansa.dev/agent"  # of a super cluster's Cluster, "true": an agent there deletes its pods when it is cut off
 LEAVING = "hansa.dev/leaving"  # annotation of a super cluster's Cluster, "true": its slices move to other clusters
 

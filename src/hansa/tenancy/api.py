@@ -113,6 +113,7 @@ class Status(msgspec.Struct, frozen=True, rename="camel"):
     super_clusters: tuple[str, ...] = ()
     kubelet_client: KubeletClient = KubeletClient()
     super_cluster: str = ""
+    control_plane: str = ""  # the uid of namespace kube-system, if replicas share the tenants
     placements: Mapping[str, PlacementRecord] | None = None  # by namespace; None: none was ever written
     conditions: tuple[Condition, ...] = ()
 

@@ -36,7 +36,7 @@ async def test_a_replica_that_dies_or_freezes_is_replaced_and_no_key_is_served_t
         assert served - ended < TIMING.lease - 0.5, "it did not hand over before its Lease expired"
         assert group.doubled() == []
         names = {one.name for one in (await client.list(resources.LEASES, namespace=namespace)).items}
-        assert names == {first.name, second.name, fourth.name}, "that of the killed one stays for a minute"
+        assert names == {second.name, fourth.name}, "those of members that are gone are deleted"
 
 
 async def test_a_replica_whose_lease_is_deleted_takes_part_again(cluster, client, namespace):

@@ -6,6 +6,7 @@ import types
 import pytest
 
 import engine_lab as lab
+from hansa.engine import write_gate
 from hansa.engine.applier import Applier, Stale
 from hansa.engine.cluster import Cluster
 from hansa.kube import resources
@@ -23,7 +24,7 @@ async def bound(engine, clients, home):
     cluster: Cluster = engine.registry.clusters["up"]
     applier = Applier(
         metrics=metrics.Registry(),
-        may_write=lambda: True,
+        gate=write_gate.OPEN,
         ended=lambda *_: None,
         replaced=lambda *_: None,
         wake=lambda _: None,

@@ -50,7 +50,7 @@ async def meta(clusters, tmp_path):
             cluster.informers,
             meta_id,
             conditions=TenantConditions(client, recorder, clock=program.clock),
-            connect=lambda login: Client(login, user_agent="hansa-test-members"),
+            connect=lambda _key, login: Client(login, user_agent="hansa-test-members"),
             join=program.cluster,
             routes=supers.routes,
             **program.common(),

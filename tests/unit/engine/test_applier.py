@@ -10,7 +10,7 @@ import pytest
 
 import engine_lab as lab
 import simulation
-from hansa.engine import fanout
+from hansa.engine import fanout, write_gate
 from hansa.engine.applier import VERBS, Applier, Foreign, Full, Refused, RetryLater, Stale, Verb
 from hansa.engine.inflight import InflightRequests
 from hansa.kube import errors, resources
@@ -54,7 +54,7 @@ def scene(act, *, may_write=lambda: True, mode=lab.SMALL, replaced=lambda *_: No
         view = types.SimpleNamespace(clusters=clusters, in_flight=set(), mode=mode, usage=usage, name="up", woken=woken)
         applier = Applier(
             metrics=world.metrics,
-            may_write=may_write,
+            gate=write_gate.Leading(may_write),
             ended=lambda *_: None,
             replaced=replaced,
             wake=woken.append,
@@ -86,7 +86,7 @@ def test_a_process_that_is_no_longer_the_leader_writes_nothing():
 
     async def act(applier, todo, pair, view):
         [problem] = await applier.apply(todo, pair, view)
-        assert problem == RetryLater("b", "this process is no longer the leader")
+        assert problem == RetryLater("b", "another process may write now")
         assert quick.written == 1
 
     scene(act, may_write=lambda: next(answers), a=quick, b=quick)

@@ -8,7 +8,7 @@ import collections
 import contextlib
 from collections.abc import AsyncIterator, Callable, Iterator
 
-from hansa.kube import errors
+from hansa.kube import errors, sending
 
 
 class Guard:
@@ -41,10 +41,13 @@ class Guard:
                 self._freed()
 
     @contextlib.asynccontextmanager
-    async def write(self, shard: int) -> AsyncIterator[None]:
-        """Write for a shard, which is held meanwhile. Raises `Unreachable` when the member has to stop."""
+    async def write(self, shard: int, may_write: Callable[[], bool]) -> AsyncIterator[None]:
+        """Write for a shard, which is held meanwhile. Raises `Unreachable` when the member has to stop.
+
+        Requests that are not sent yet are sent only while `may_write`.
+        """
         scope = asyncio.timeout(None)
-        with self.hold(shard):
+        with self.hold(shard), sending.only_while(may_write):
             try:
                 async with scope:
                     self._writes.add(scope)

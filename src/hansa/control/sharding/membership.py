@@ -6,6 +6,7 @@ shards a member may serve is decided by `share`; what is done for them is left t
 
 import asyncio
 import contextlib
+import functools
 import logging
 import random as randomness
 from collections.abc import Awaitable, Callable, Iterable, Iterator
@@ -23,7 +24,7 @@ from hansa.runtime import clock, listeners, metrics, tasks
 log = logging.getLogger(__name__)
 LEAST_SECONDS = 0.1  # between two changes of the claims, and between two lists: changes often come together
 RETRY_SECONDS = 0.5  # after a failed list
-FORGET_SECONDS = 60.0  # after its expiry, the Lease of a member that is gone is deleted
+FORGET_SECONDS = 0.5  # after its expiry, a Lease is deleted: a new member would wait for it from when it sees it
 Concerns = Callable[[str], bool]  # whether a key is concerned
 
 
@@ -70,7 +71,7 @@ class Membership:
 
     def write(self, key: str) -> AbstractAsyncContextManager[None]:
         """Write for this key inside, as `hold`. Raises `Unreachable` when this member has to stop."""
-        return self._guard.write(shards.shard_of(key))
+        return self._guard.write(shards.shard_of(key), functools.partial(self.may_write, key))
 
     def listen(self, notify: Callable[[Concerns], None]) -> Callable[[], None]:
         """Call `notify` when keys are gained or lost, with which ones. The returned function removes it."""
@@ -86,7 +87,7 @@ class Membership:
         """Wait until this member has given up all keys after `leave`."""
         await self._left.wait()
 
-    def block(self, *, is_blocked: bool) -> None:
+    def block(self, is_blocked: bool) -> None:
         """Serve no key while this is set."""
         if self._share.is_blocked is not is_blocked:
             self._share.is_blocked = is_blocked
@@ -182,14 +183,19 @@ class Membership:
             self._share.verify(self._peers(page.items), asked=asked, now=self._clock.now())
 
     async def _forget(self) -> None:
-        """Delete Leases of members that are gone; one member does it."""
+        """Delete Leases of members that are gone; one member does it, and another one if that is late."""
         now = self._clock.now()
-        if self._members[:1] == [self.identity] and self._share.is_valid(now):
-            for peer in self._share.expired(now, seconds=FORGET_SECONDS):
+        is_first = self._members[:1] == [self.identity]
+        for peer in self._share.expired(now, seconds=FORGET_SECONDS * (1 if is_first else 3)):
+            if self._share.is_valid(now):
                 await self._lease.forget(peer)
 
+    def _forget_at(self, now: float) -> float:
+        return now + FORGET_SECONDS if self._share.expired(now, seconds=0.0) else float("inf")
+
     async def _wait(self) -> None:
-        until = min(self._write_at(), self._list_at(), self._share.next_expiry(self._clock.now()))
+        now = self._clock.now()
+        until = min(self._write_at(), self._list_at(), self._share.next_expiry(now), self._forget_at(now))
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(max(0.0, until - self._clock.now())):
                 await self._changed.wait()

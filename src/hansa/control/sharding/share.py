@@ -18,8 +18,8 @@ from hansa.runtime import errors
 class Timing:
     """Seconds: lease duration, deadline of renewals after which a member stops, and period of renewals."""
 
-    lease: float = 9.0
-    renew: float = 6.0
+    lease: float = 8.0
+    renew: float = 5.0
     retry: float = 2.0
 
     def __post_init__(self) -> None:

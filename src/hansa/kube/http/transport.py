@@ -38,6 +38,7 @@ class Request:
     body: bytes = field(default=b"", repr=False)
     is_stream: bool = False  # the body is read by the caller, as it is received
     access: Access | None = None
+    may_send: Callable[[], bool] | None = field(default=None, repr=False)  # asked when a connection is ready
 
 
 class Stream(Protocol):
@@ -83,12 +84,12 @@ class Http:
             if request.is_stream:
                 return await self._streamed(data, request, access)
             try:
-                return await self._exchange(data, access)
+                return await self._exchange(data, request, access)
             except Stale:
                 # The server may close an idle connection just when it is used. Only idempotent requests are sent twice.
                 if request.method not in IDEMPOTENT:
                     raise
-                return await self._exchange(data, access, is_new=True)
+                return await self._exchange(data, request, access, is_new=True)
         except TooLong:
             limit = f"{self._limits.answer / MIB:g} MiB, of an error {self._limits.refusal / MIB:g} MiB"
             raise TooLarge(f"cannot {request.doing}: the answer is larger than its limit ({limit})") from None
@@ -99,8 +100,11 @@ class Http:
         """Close all connections, also those of streams."""
         await self._connections.close()
 
-    async def _exchange(self, data: bytes, access: Access, *, is_new: bool = False) -> Response:
+    async def _exchange(self, data: bytes, request: Request, access: Access, *, is_new: bool = False) -> Response:
         connection = await self._connections.take(access, is_new=is_new)
+        if request.may_send is not None and not request.may_send():
+            self._connections.give_back(connection, access)
+            raise Unreachable(f"cannot {request.doing}: not sent, because this replica may not write any more")
         try:
             head = await connection.exchange(data)
             body = await connection.body(self._limit(head))

@@ -44,7 +44,10 @@ async def _no_agent_report(_cluster: str, _has_agent: bool) -> None:
 
 
 class FenceRenewer:
-    """Renews fences of reachable clusters, each time after `report`; `report_agent` gets whether an agent is there."""
+    """Renews fences of reachable clusters, each time after `report`; `report_agent` gets whether an agent is there.
+
+    A cluster is left out while `is_due` is false: another replica renews its fence.
+    """
 
     def __init__(
         self,
@@ -53,11 +56,12 @@ class FenceRenewer:
         *,
         report: Callable[[str], Awaitable[None]] = _no_report,
         report_agent: Callable[[str, bool], Awaitable[None]] = _no_agent_report,
+        is_due: Callable[[str], bool] = lambda _: True,
         clock: clock.Clock,
         metrics: metrics.Registry,
     ) -> None:
         self._settings, self._meta, self._clock = settings, meta, clock
-        self._report, self._report_agent = report, report_agent
+        self._report, self._report_agent, self._is_due = report, report_agent, is_due
         self._answers: dict[str, errors.Answer] = {}  # the latest one of each cluster
         self._renewals = metrics.counter(
             "hansa_fence_renewals_total",
@@ -74,7 +78,7 @@ class FenceRenewer:
             while True:
                 changed.clear()
                 # A renewal sent to an unreachable cluster could arrive late, after its pods were moved.
-                if not cluster.health.error:
+                if not cluster.health.error and self._is_due(cluster.name):
                     await self._renew(cluster, meta, agent)
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(self._settings.lost_after / fence.RENEWALS):

@@ -20,7 +20,7 @@ class Claims:
 
     def claim(self, cluster_id: str, vc: Object) -> NamespacedName:
         """Claim a control plane for a VirtualCluster, and return its owner: this one, unless an older one claims it."""
-        mine = _age(vc), vc.key
+        mine = age(vc), vc.key
         self._holders[cluster_id] = min(mine, self._holders.get(cluster_id, mine))
         return self._holders[cluster_id][1]
 
@@ -29,5 +29,6 @@ class Claims:
         self._holders = {id_: holder for id_, holder in self._holders.items() if holder[1] != vc_name}
 
 
-def _age(vc: Object) -> Age:
+def age(vc: Object) -> Age:
+    """Of two VirtualClusters, the older one has the smaller age."""
     return str(vc.metadata.creation_timestamp), vc.uid

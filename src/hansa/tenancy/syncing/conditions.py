@@ -58,6 +58,11 @@ class TenantConditions:
         patch = {"metadata": {"uid": vc.uid, "resourceVersion": vc.version}, "status": {"superCluster": id_ or None}}
         await self._meta.patch(VIRTUAL_CLUSTERS, vc.name, patch, namespace=vc.namespace, subresource="status")
 
+    async def set_control_plane(self, vc: Object, id_: str) -> Object:
+        """Set status.controlPlane, by which replicas that share the tenants find two with the same control plane."""
+        patch = {"metadata": {"uid": vc.uid}, "status": {"controlPlane": id_}}
+        return await self._meta.patch(VIRTUAL_CLUSTERS, vc.name, patch, namespace=vc.namespace, subresource="status")
+
     async def add_super_clusters(self, vc: Object, supers: Collection[str]) -> None:
         """Add ids to status.superClusters, before these super clusters sync objects into the tenant's control plane.
 

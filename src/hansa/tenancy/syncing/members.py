@@ -23,11 +23,12 @@ from hansa.runtime import clock, metrics
 from hansa.runtime.errors import HansaError
 from hansa.tenancy import api
 from hansa.tenancy.api import CLUSTER_VERSIONS, VIRTUAL_CLUSTERS, ClusterVersion
-from hansa.tenancy.syncing import credentials, data_loss, serving
+from hansa.tenancy.syncing import claims, credentials, data_loss, serving
 from hansa.tenancy.syncing.claims import Claims
 from hansa.tenancy.syncing.conditions import TenantConditions
 from hansa.tenancy.syncing.credentials import EncodedKubeconfig, TenantCredentials
 from hansa.tenancy.syncing.owners import Owner
+from hansa.tenancy.syncing.shares import Concerns, Everything, Shares
 
 log = logging.getLogger(__name__)
 WORKERS = 16  # concurrent reconciles
@@ -38,6 +39,7 @@ IDENTIFY_SECONDS = 1.0  # for a cluster to answer with its id, before it counts 
 FIRST_LIST_SECONDS = 10.0  # for the first list of Secrets
 NOT_PROVISIONED = frozenset({api.Phase.NEW, api.Phase.PENDING})  # phases without a control plane
 KEY = "key"  # the index of VirtualClusters by tenant key
+CONTROL_PLANE = "control-plane"  # the same, by the id of the control plane
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,7 @@ class _Member:
     credentials: TenantCredentials
     client: Client
     cluster: Cluster
-    end_listening: Callable[[], None]
+    ended: contextlib.ExitStack
 
 
 async def _unchecked(_vc: Object) -> None:
@@ -82,9 +84,10 @@ async def _unprepared(_tenancy: Tenancy, _client: Client) -> None:
 class Members:
     """Reconciles the registry with the VirtualClusters: a cluster for each, named by its key, and its routes.
 
-    `connect` makes a client from credentials, `join` a cluster from a name and a client, `routes` a tenant's routes.
-    `check` raises `Refused` for a tenant that another syncer serves. `prepare` makes a tenant's control plane ready for
-    pods, before the first one is synced.
+    `connect` makes the client of a tenant from its key and credentials, `join` a cluster from a name and a client,
+    `routes` a tenant's routes. `check` raises `Refused` for a tenant that another syncer serves. `prepare` makes a
+    tenant's control plane ready for pods, before the first one is synced. `shares` are the tenants that this replica
+    serves.
     """
 
     def __init__(
@@ -94,12 +97,13 @@ class Members:
         meta_id: str,
         *,
         conditions: TenantConditions,
-        connect: Callable[[TenantCredentials], Client],
+        connect: Callable[[str, TenantCredentials], Client],
         join: Callable[[str, Client], Cluster],
         routes: Routes,
         bound: Callable[[Cluster, Iterable[Route]], None] = lambda _cluster, _routes: None,
         check: Callable[[Object], Awaitable[None]] = _unchecked,
         prepare: Callable[[Tenancy, Client], Awaitable[None]] = _unprepared,
+        shares: Shares | None = None,
         clock: clock.Clock,
         random: randomness.Random,
         metrics: metrics.Registry,
@@ -108,6 +112,7 @@ class Members:
         self._conditions = conditions
         self._connect, self._make_cluster, self._routes, self._check = connect, join, routes, check
         self._bound, self._prepare = bound, prepare
+        self._is_shared, self._shares = shares is not None, shares or Everything()
         self._known: Iterable[NamespacedName] = ()
         self._members: dict[NamespacedName, _Member] = {}
         self._vc_names: dict[str, NamespacedName] = {}  # by tenant key, which two VirtualClusters must not share
@@ -132,6 +137,10 @@ class Members:
             stack.callback(self._versions.listen(lambda _: self.enqueue_all(), lambda version: (version.key,)))
             stack.callback(self._vcs.freshness.listen(lambda _: self.enqueue_all()))
             stack.callback(self._vcs.listen(self._queue.add, lambda vc: (vc.key,)))
+            if self._is_shared:
+                self._vcs.index(CONTROL_PLANE, _control_planes)
+                stack.callback(self._vcs.listen(self._enqueue_rivals, _control_planes))
+                stack.callback(self._shares.listen(self._enqueue_moved))
             await self._controller.run()
 
     def drain(self) -> None:
@@ -147,6 +156,12 @@ class Members:
             member = None
         if vc is None or vc.is_deleting or (member is None and vc.status.get("phase", "") in NOT_PROVISIONED):
             return controller.Done()
+        if not self._shares.owns(key_of(vc)):
+            return controller.Done()  # all keys are requeued that this replica gains
+        async with self._shares.write(key_of(vc)):
+            return await self._serve(vc, member)
+
+    async def _serve(self, vc: Object, member: _Member | None) -> controller.Outcome:
         try:
             await self._check(vc)
             kubeconfig = await self._kubeconfig(vc)
@@ -165,7 +180,8 @@ class Members:
         return controller.After(FULL_SECONDS if is_full else RESYNC_SECONDS)
 
     def _is_same(self, member: _Member, vc: Object) -> bool:
-        return _owner(vc, self._meta_id) == member.owner and not member.cluster.health.is_replaced
+        is_ours = self._shares.owns(member.owner.key)
+        return is_ours and _owner(vc, self._meta_id) == member.owner and not member.cluster.health.is_replaced
 
     async def _kubeconfig(self, vc: Object) -> EncodedKubeconfig:
         secret, name = None, credentials.secret_of(vc)
@@ -199,12 +215,14 @@ class Members:
                 "KeyTaken", f"status.clusterNamespace {owner.key} is that of VirtualCluster {other} already"
             )
         self._vc_names[owner.key] = vc_name
-        login = TenantCredentials(kubeconfig)
-        client = self._connect(login)
+        login, ended = TenantCredentials(kubeconfig), contextlib.ExitStack()
+        ended.enter_context(self._shares.hold(owner.key))
+        client = self._connect(owner.key, login)
         cluster = self._make_cluster(owner.key, client)
-        end = cluster.health.listen(functools.partial(self._queue.add, vc_name))
-        member = self._members[vc_name] = _Member(owner, login, client, cluster, end)
+        ended.callback(cluster.health.listen(functools.partial(self._queue.add, vc_name)))
+        member = self._members[vc_name] = _Member(owner, login, client, cluster, ended)
         self._registry.join(cluster)
+        log.info("tenant added", extra={"tenant": owner.key})
         await cluster.health.probe()
         return member
 
@@ -246,6 +264,8 @@ class Members:
         former, holder = self._claims.holder(cluster_id), self._claims.claim(cluster_id, vc)
         if former is not None and former != holder:
             self._queue.add(former)  # its reconcile removes its routes
+        if self._is_shared and (older := await self._older(vc, cluster_id)) is not None:
+            holder = older.key
         if holder == vc.key and cluster_id not in await self._lower_ids():
             return
         self._unlink(member)
@@ -259,6 +279,14 @@ class Members:
             f"the API server in the tenant's kubeconfig is that of VirtualCluster {holder}, which is older",
         )
 
+    async def _older(self, vc: Object, cluster_id: str) -> Object | None:
+        """The older VirtualCluster with the same control plane, which another replica may serve."""
+        if api.virtual_cluster(vc).status.control_plane != cluster_id:
+            self._vcs.observe(await self._conditions.set_control_plane(vc, cluster_id))
+        rivals = (one for one in self._vcs.find(CONTROL_PLANE, cluster_id) if not one.is_deleting)
+        oldest = min(rivals, key=claims.age, default=vc)
+        return None if claims.age(oldest) >= claims.age(vc) else oldest
+
     def _unlink(self, member: _Member | None) -> None:
         for route in () if member is None else self._registry.routes(member.owner.key):
             self._registry.unlink(route.upper, route.lower)
@@ -271,10 +299,11 @@ class Members:
         member = self._members.pop(vc_name)
         del self._vc_names[member.owner.key]
         self._claims.release(vc_name)
-        self.enqueue_all()  # another VirtualCluster may claim the control plane now
-        member.end_listening()
-        await self._registry.leave(member.owner.key)
-        await member.client.close()
+        if self._shares.owns(member.owner.key):
+            self.enqueue_all()  # another VirtualCluster may claim the control plane now
+        with member.ended:
+            await self._registry.leave(member.owner.key)
+            await member.client.close()
         log.info("tenant removed", extra={"tenant": member.owner.key})
 
     async def _leave_all(self) -> None:
@@ -288,6 +317,20 @@ class Members:
 
     def _enqueue_key(self, key: str) -> None:
         for vc in self._vcs.find(KEY, key):
+            self._queue.add(vc.key)
+
+    def _enqueue_moved(self, is_moved: Concerns) -> None:
+        for vc in self._vcs.values():
+            if is_moved(key_of(vc)):
+                self._queue.add(vc.key)
+        for vc_name, member in self._members.items():
+            if is_moved(member.owner.key):
+                self._queue.add(vc_name)
+
+    def _enqueue_rivals(self, control_plane: str) -> None:
+        """Of two VirtualClusters with one control plane, the younger one is reconciled when the older one changes."""
+        rivals = self._vcs.find(CONTROL_PLANE, control_plane)
+        for vc in rivals if len(rivals) > 1 else ():
             self._queue.add(vc.key)
 
     def enqueue_all(self) -> None:
@@ -313,6 +356,11 @@ async def ids_of(clusters: Iterable[Cluster]) -> set[str]:
 
 def _keys(vc: Object) -> Iterable[str]:
     return (key_of(vc),)
+
+
+def _control_planes(vc: Object) -> Iterable[str]:
+    found = api.virtual_cluster(vc).status.control_plane
+    return (found,) if found else ()
 
 
 def _owner(vc: Object, meta: str) -> Owner:

@@ -24,6 +24,7 @@ from hansa.tenancy.api import VIRTUAL_CLUSTERS
 from hansa.tenancy.syncing import owners
 from hansa.tenancy.syncing.owners import Owner
 from hansa.tenancy.syncing.service_ranges import OURS, SERVICE_CIDRS
+from hansa.tenancy.syncing.shares import Everything, Shares
 
 log = logging.getLogger(__name__)
 WORKERS = 4
@@ -42,7 +43,10 @@ class OwnedKey(NamedTuple):
 
 
 class Purging:
-    """Deletes objects of VirtualClusters of this meta cluster that were deleted, or recreated with another uid."""
+    """Deletes objects of VirtualClusters of this meta cluster that were deleted, or recreated with another uid.
+
+    With `shares`, only those of the tenants that this replica serves.
+    """
 
     def __init__(
         self,
@@ -51,11 +55,13 @@ class Purging:
         meta_id: str,
         *,
         super_cluster: Cluster,
+        shares: Shares | None = None,
         clock: clock.Clock,
         random: randomness.Random,
         metrics: metrics.Registry,
     ) -> None:
         self._meta, self._meta_informers, self._meta_id, self._super = meta, meta_informers, meta_id, super_cluster
+        self._shares = shares or Everything()
         self._stores: dict[Resource, store.Store] = {}
         self._queue: queue.Queue[OwnedKey] = queue.Queue("purging", clock=clock, random=random, metrics=metrics)
         self._controller = controller.Controller(
@@ -73,6 +79,7 @@ class Purging:
                 cache.index(OWNER, _vc_names)
                 stack.callback(cache.listen(self._queue.add, functools.partial(_key, resource)))
             stack.callback(self._vcs.listen(self._enqueue, lambda vc: (vc.key,)))
+            stack.callback(self._shares.listen(lambda _: self._enqueue_all()))
             await self._controller.run()
 
     def drain(self) -> None:
@@ -94,10 +101,11 @@ class Purging:
         owner = owners.of(found) if found is not None else None
         if found is None or owner is None or found.is_deleting or not self._seems_gone(owner):
             return controller.Done()
-        if not await self._is_gone(owner):
+        if not self._shares.owns(owner.key) or not await self._is_gone(owner):
             return controller.Done()
-        with contextlib.suppress(errors.NotFound, errors.Conflict):  # a conflict is the uid's: it was recreated
-            await self._super.client.delete(key.resource, key.name, uid=found.uid)
+        async with self._shares.write(owner.key):
+            with contextlib.suppress(errors.NotFound, errors.Conflict):  # a conflict is the uid's: it was recreated
+                await self._super.client.delete(key.resource, key.name, uid=found.uid)
         log.info("orphan deleted", extra={"kind": key.resource.kind, "object": key.name, "tenant": owner.key})
         return controller.Done()
 

@@ -30,7 +30,11 @@ UNSUPPORTED = (errors.NotFound, errors.Forbidden, errors.Invalid)  # no such API
 
 
 class ServiceRanges:
-    """Creates ServiceCIDRs in the super cluster, one tenant after the other: two must not get the same range."""
+    """Creates ServiceCIDRs in the super cluster, one tenant after the other: two must not get the same range.
+
+    Another replica may create one at the same time. So the ranges are listed again afterwards; of two that overlap,
+    both are deleted, and each replica tries again.
+    """
 
     def __init__(self, super_cluster: Client, *, clock: clock.Clock) -> None:
         self._super, self._clock, self._lock = super_cluster, clock, asyncio.Lock()
@@ -61,6 +65,10 @@ class ServiceRanges:
                 )
                 return ()
             found = await self._super.create(SERVICE_CIDRS, _range(name, wanted, owner))
+            others = {one.name: one async for one in _all(self._super) if one.name != name}
+            if other := _overlapping(wanted, others):
+                await self._delete(found)
+                raise errors.Unreachable(f"ServiceCIDR {other} of the super cluster was created with an equal range")
         return (wanted,) if await self._is_ready(found) else ()
 
     async def _delete(self, one: Object) -> None:

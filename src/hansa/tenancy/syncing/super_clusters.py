@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import functools
 import logging
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -44,6 +45,7 @@ class _Super:
     cluster: Cluster
     ranges: service_ranges.ServiceRanges
     is_lost: bool = False
+    reported: float = -math.inf  # when another replica reported it as reachable
     timer: asyncio.TimerHandle | None = None
 
 
@@ -88,6 +90,17 @@ class SuperClusters:
         (self._agents.add if has_agent else self._agents.discard)(name)
         if (one := self._supers.get(name)) is not None:
             self._set_timer(one)
+
+    def report_reachable(self, name: str) -> None:
+        """A replica reports that it reaches a super cluster: its pods are not fenced, so it is not lost here either."""
+        if (one := self._supers.get(name)) is not None:
+            one.reported = self._clock.now()
+            self._set_timer(one)
+
+    def is_reported(self, name: str, *, within: float) -> bool:
+        """Whether a replica reported a super cluster as reachable in the last seconds."""
+        one = self._supers.get(name)
+        return one is not None and self._clock.now() - one.reported < within
 
     def all(self) -> dict[str, Cluster]:
         """All super clusters in the registry, lost or not."""
@@ -166,7 +179,7 @@ class SuperClusters:
         if not one.cluster.health.error or one.is_lost or self._lost_after <= NEVER:
             return
         most = self._lost_after + (self._fence_grace if one.cluster.name in self._agents else 0.0)
-        rest = max(0.0, one.cluster.health.answered + most - self._clock.now())
+        rest = max(0.0, max(one.cluster.health.answered, one.reported) + most - self._clock.now())
         one.timer = asyncio.get_running_loop().call_later(rest, self._lose, one)
 
     def _lose(self, one: _Super) -> None:
