@@ -24,7 +24,7 @@ from machinery import Machine
 
 TENANTS = [f"default-{number:05x}-tenant-{number}" for number in range(1000)]
 EVERY = 1 << len(TENANTS)
-STEP = 0.05  # seconds between two lines
+STEP = 0.05  # seconds between two lines, by default
 KEYS = Keys("hansa.dev/shares", "hansa.dev/claims", "hansa.dev/leaves")
 
 
@@ -70,14 +70,15 @@ class Replica:
 class Replicas:
     """Replicas of one group."""
 
-    def __init__(self, config: Path, namespace: str, timing: Timing) -> None:
-        self._config, self._namespace, self._timing = config, namespace, timing
+    def __init__(self, config: Path, namespace: str, timing: Timing, step: float) -> None:
+        self._config, self._namespace, self._timing, self._step = config, namespace, timing, step
         self.all: list[Replica] = []
 
     async def start(self) -> Replica:
         """Start another one."""
         name, timing = f"replica-{len(self.all)}", self._timing
-        settings = [str(self._config), self._namespace, name, *map(str, (timing.lease, timing.renew, timing.retry))]
+        numbers = (self._step, timing.lease, timing.renew, timing.retry)
+        settings = [str(self._config), self._namespace, name, *map(str, numbers)]
         process = await asyncio.create_subprocess_exec(
             sys.executable, __file__, *settings, stdout=asyncio.subprocess.PIPE, limit=2**20
         )
@@ -111,9 +112,9 @@ class Replicas:
 
 
 @contextlib.asynccontextmanager
-async def replicas(config: Path, namespace: str, timing: Timing) -> AsyncIterator[Replicas]:
+async def replicas(config: Path, namespace: str, timing: Timing, *, step: float = STEP) -> AsyncIterator[Replicas]:
     """Replicas, which end with the block."""
-    made = Replicas(config, namespace, timing)
+    made = Replicas(config, namespace, timing, step)
     try:
         yield made
     finally:
@@ -123,7 +124,7 @@ async def replicas(config: Path, namespace: str, timing: Timing) -> AsyncIterato
                 await one.end(signal.SIGKILL)
 
 
-async def main(config: str, namespace: str, name: str, *timing: str) -> None:
+async def main(config: str, namespace: str, name: str, step: str, *timing: str) -> None:
     """Take part until SIGTERM."""
     async with Client(kubeconfig.from_files(config), user_agent=name) as client, Machine(os.getpid()) as machine:
         member = Membership(
@@ -139,7 +140,7 @@ async def main(config: str, namespace: str, name: str, *timing: str) -> None:
             while True:
                 keys = sum(1 << number for number, key in enumerate(TENANTS) if member.may_write(key))
                 print(f"{time.monotonic():.4f} {keys:x}", flush=True)  # noqa: T201
-                await asyncio.sleep(STEP)
+                await asyncio.sleep(float(step))
 
         program = manager.Manager(grace=2, **machine.injected())
         program.serve(manager.Component("writing", write))

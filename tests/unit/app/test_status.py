@@ -6,6 +6,7 @@ import pytest
 
 from hansa.app.status import lags, leaders, pool, section, tenants, virtual_nodes, warnings, workloads
 from hansa.app.status.reading import Reader
+from hansa.control.sharding import shards
 from hansa.kube.client import Client
 from hansa.kube.credentials import Credentials
 from hansa.kube.credentials.login import Login
@@ -95,12 +96,24 @@ def test_an_election_without_a_leader_is_a_problem(given, words, reader):
 
 
 def test_leases_of_others_and_those_that_are_no_elections_are_not_shown():
-    ours = [lease(), lease("hansa-agent"), lease("vc-syncer-leaderelection-lock")]
+    replica = lease("vc-syncer-a", labels={"hansa.dev/shares": "vc-syncer"})
+    ours = [lease(), lease("hansa-agent"), lease("vc-syncer-leaderelection-lock"), replica]
     others = [
         *(lease("kube-scheduler"), lease("hansa-fence"), lease("-leaderelection-lock"), lease("node-1")),
         lease("hansa-reaches-r1", labels={"hansa.dev/reaches": "r1"}),
     ]
-    assert [leaders.is_ours(one) for one in [*ours, *others]] == [True] * 3 + [False] * 5
+    assert [leaders.is_ours(one) for one in [*ours, *others]] == [True] * 4 + [False] * 5
+
+
+def test_a_tenant_shows_the_replica_that_claims_its_shard():
+    served = Object.of({**vc().to_dict(), "status": {"clusterNamespace": "default-abc-blue"}})
+    mine = shards.owned("one", ["one", "other"])
+    owner = "one" if mine >> shards.shard_of("default-abc-blue") & 1 else "other"
+    leases = [
+        lease(name, annotations={"hansa.dev/claims": shards.text(found)})
+        for name, found in (("one", mine), ("other", shards.ALL & ~mine))
+    ]
+    assert tenants.replicas(served, leases) == [owner]
 
 
 def test_a_virtual_node_without_heartbeat_is_a_problem_although_its_condition_is_good(reader):

@@ -1,4 +1,4 @@
-"""Leases of Hansa: who leads, and since when it was not renewed."""
+"""Leases of Hansa: who leads or shares work, and since when it was not renewed."""
 
 from typing import Final
 
@@ -21,7 +21,7 @@ SPARE_SECONDS: Final = 5.0  # clocks of machines differ a little
 
 
 async def read(reader: Reader) -> Section:
-    """The Leases of leader elections."""
+    """The Leases of leader elections, and of replicas that share tenants."""
     found = await reader.list(resources.LEASES, fields=NOT_OF_NODES)
     rows = tuple(row(lease, reader) for lease in found.items if is_ours(lease))
     return Section(TITLE, COLUMNS, rows).cut(found.has_more)
@@ -31,7 +31,8 @@ def is_ours(lease: Object) -> bool:
     """Whether a Lease is that of an election of ours, by its name; fences and reports are other topics."""
     if keys.REACHES in lease.labels or lease.key == fence.LEASE:
         return False
-    return lease.name.startswith(PREFIX) or (lease.name.endswith(SUFFIX) and lease.name != SUFFIX)
+    is_member = keys.SHARES in lease.labels
+    return is_member or lease.name.startswith(PREFIX) or (lease.name.endswith(SUFFIX) and lease.name != SUFFIX)
 
 
 def row(lease: Object, reader: Reader) -> Row:

@@ -1,14 +1,20 @@
-"""VirtualClusters: phase, and the super clusters that their objects are synced to."""
+"""VirtualClusters: phase, the super clusters that their objects are synced to, and the replica that does it."""
 
+import contextlib
+from collections.abc import Iterable
 from typing import Final
 
 from hansa.app.status.reading import Reader
 from hansa.app.status.section import Row, Section, age, conditions, said, seconds_since
+from hansa.control.sharding import shards
+from hansa.kube import errors, resources
 from hansa.kube.objects import Object
+from hansa.model import keys
+from hansa.tenancy import api
 from hansa.tenancy.api import VIRTUAL_CLUSTERS, ConditionType, Phase
 
 TITLE: Final = "tenants"
-COLUMNS: Final = ("TENANT", "PHASE", "VERSION", "SYNCED", "SUPER CLUSTERS", "AGE")
+COLUMNS: Final = ("TENANT", "PHASE", "VERSION", "SYNCED", "SUPER CLUSTERS", "REPLICA", "AGE")
 START_SECONDS: Final = 300.0  # for a control plane to start, with images to pull
 SYNC_SECONDS: Final = 60.0  # for a syncer to serve a new tenant
 END_SECONDS: Final = 600.0  # for a deleted tenant to be removed
@@ -25,10 +31,19 @@ _GOOD: Final = {
 async def read(reader: Reader) -> Section:
     """All VirtualClusters."""
     found = await reader.list(VIRTUAL_CLUSTERS)
-    return Section(TITLE, COLUMNS, tuple(row(vc, reader) for vc in found.items)).cut(found.has_more)
+    leases: list[Object] = []
+    with contextlib.suppress(errors.Forbidden):
+        leases = (await reader.list(resources.LEASES, labels=keys.SHARES)).items
+    return Section(TITLE, COLUMNS, tuple(row(vc, reader, leases) for vc in found.items)).cut(found.has_more)
 
 
-def row(vc: Object, reader: Reader) -> Row:
+def replicas(vc: Object, leases: Iterable[Object]) -> list[str]:
+    """The replicas that serve a tenant: one of each group of replicas that share the tenants."""
+    shard = shards.shard_of(api.virtual_cluster(vc).root)
+    return [one.name for one in leases if shards.parsed(one.annotations.get(keys.CLAIMS, "")) >> shard & 1]
+
+
+def row(vc: Object, reader: Reader, leases: Iterable[Object] = ()) -> Row:
     """One VirtualCluster."""
     status = vc.status
     supers = [str(one) for one in status.get("superClusters") or ()] or [str(status.get("superCluster") or "")]
@@ -39,6 +54,7 @@ def row(vc: Object, reader: Reader) -> Row:
         str(vc.spec.get("clusterVersionName") or "-"),
         str(synced),
         ",".join(filter(None, supers)) or "-",
+        ",".join(replicas(vc, leases)) or "-",
         age(seconds_since(vc.metadata.creation_timestamp, reader.now)),
     )
     return Row(cells, problem(vc, reader))
