@@ -1,7 +1,7 @@
 """A program that shares a thousand keys with others of its group, and tests of it: which keys each may write, and when.
 
 Each line of its output is `time keys`, by the monotonic clock that all processes share; the keys are a number with a
-bit for each. The program runs until SIGTERM.
+bit for each, as they were at that time or at most EXACT seconds later. The program runs until SIGTERM.
 """
 
 import asyncio
@@ -25,6 +25,8 @@ from machinery import Machine
 TENANTS = [f"default-{number:05x}-tenant-{number}" for number in range(1000)]
 EVERY = 1 << len(TENANTS)
 STEP = 0.05  # seconds between two lines, by default
+EXACT = 0.02
+GAP = 1.0  # seconds without a line: the process did not run, and says nothing about the time in between
 KEYS = Keys("hansa.dev/shares", "hansa.dev/claims", "hansa.dev/leaves")
 
 
@@ -61,10 +63,17 @@ class Replica:
         return when
 
     def spans(self, key: int) -> list[tuple[float, float]]:
-        """When it may write a key, without gaps that it printed."""
-        has = [(bool(keys >> key & 1), when) for when, keys in self.lines]
-        groups = (list(times) for is_set, times in itertools.groupby(has, lambda one: one[0]) if is_set)
-        return [(times[0][1], times[-1][1]) for times in groups]
+        """When it may write a key, from the first to the last line of each time without a gap."""
+        found: list[tuple[float, float]] = []
+        last, was_set = -GAP, False
+        for when, keys in self.lines:
+            is_set = bool(keys >> key & 1)
+            if is_set and was_set and when - last < GAP:
+                found[-1] = found[-1][0], when
+            elif is_set:
+                found.append((when, when))
+            last, was_set = when, is_set
+        return found
 
 
 class Replicas:
@@ -73,10 +82,11 @@ class Replicas:
     def __init__(self, config: Path, namespace: str, timing: Timing, step: float) -> None:
         self._config, self._namespace, self._timing, self._step = config, namespace, timing, step
         self.all: list[Replica] = []
+        self._numbers = itertools.count()
 
     async def start(self) -> Replica:
         """Start another one."""
-        name, timing = f"replica-{len(self.all)}", self._timing
+        name, timing = f"replica-{next(self._numbers)}", self._timing
         numbers = (self._step, timing.lease, timing.renew, timing.retry)
         settings = [str(self._config), self._namespace, name, *map(str, numbers)]
         process = await asyncio.create_subprocess_exec(
@@ -106,7 +116,7 @@ class Replicas:
         for key in range(len(TENANTS)):
             spans = sorted((*span, one.name) for one in self.all for span in one.spans(key))
             for (_, end, a), (begin, _, b) in itertools.pairwise(spans):
-                if begin <= end and a != b:
+                if begin + EXACT <= end and a != b:
                     found.append(f"key {key}: {a} until {end:.3f}, {b} from {begin:.3f}")
         return found
 
@@ -138,8 +148,10 @@ async def main(config: str, namespace: str, name: str, step: str, *timing: str) 
 
         async def write() -> None:
             while True:
+                now = time.monotonic()
                 keys = sum(1 << number for number, key in enumerate(TENANTS) if member.may_write(key))
-                print(f"{time.monotonic():.4f} {keys:x}", flush=True)  # noqa: T201
+                if time.monotonic() - now < EXACT:  # else it did not run for a while
+                    print(f"{now:.4f} {keys:x}", flush=True)  # noqa: T201
                 await asyncio.sleep(float(step))
 
         program = manager.Manager(grace=2, **machine.injected())

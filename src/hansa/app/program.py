@@ -6,7 +6,7 @@ import random as randomness
 import secrets
 import socket
 import sys
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import TypedDict
 
 import hansa
@@ -19,7 +19,7 @@ from hansa.engine.cluster import Budgets, Cluster
 from hansa.engine.registry import Routes
 from hansa.engine.syncer import Syncer
 from hansa.engine.write_gate import WriteGate
-from hansa.kube import resources
+from hansa.kube import resources, sending
 from hansa.kube.client import Client
 from hansa.kube.resource import Resource
 from hansa.model.mode import Mode
@@ -103,17 +103,31 @@ class Program:
 
     def elect(self, name: str, cluster: Cluster, *, namespace: str) -> Lead:
         """Create the leader election with a Lease of this name; the result is an argument of the manager's `run`."""
-        self._election = self.election(name, cluster, namespace=namespace)
-        return self._election.lead
+        return self.lead(self.election(name, cluster.client, cluster.informers, namespace=namespace))
 
-    def election(self, name: str, cluster: Cluster, *, namespace: str, prefix: str = "") -> Election:
+    def lead(self, election: Election) -> Lead:
+        """Run workers while this process leads. Their writes are sent only while it does, also after a freeze."""
+        self._election = election
+
+        async def lead(work: Callable[[], Awaitable[None]]) -> None:
+            async def work_while_leading() -> None:
+                with sending.only_while(self.may_write):  # the tasks of workers take a copy of the context
+                    await work()
+
+            await election.lead(work_while_leading)
+
+        return lead
+
+    def election(
+        self, name: str, client: Client, informers: Informers, *, namespace: str, prefix: str = ""
+    ) -> Election:
         """A leader election with a Lease of this name; the identity of this process begins with `prefix`."""
         return Election(
             name,
             namespace=namespace,
             identity=f"{prefix}{socket.gethostname()}_{os.getpid()}_{secrets.token_hex(4)}",
-            client=cluster.client,
-            informers=cluster.informers,
+            client=client,
+            informers=informers,
             **self.common(),
         )
 

@@ -54,7 +54,7 @@ def join(
     )
     program.gate = TenantGate(member, supers)
     others = Exclusion(
-        program.election(lock, meta, namespace=namespace, prefix=exclusion.PREFIX),
+        program.election(lock, meta.client, meta.informers, namespace=namespace, prefix=exclusion.PREFIX),
         NamespacedName(namespace, lock),
         informers=meta.informers,
         block=member.block,

@@ -1,14 +1,10 @@
 """`hansa vc-manager`: wires the controller of VirtualClusters and the provisioners of their control planes."""
 
 import functools
-import os
-import secrets
-import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hansa.app.program import Program, agent
-from hansa.control.election import Election
 from hansa.control.event_recorder import Recorder
 from hansa.control.informer import Informers
 from hansa.control.manager import Component, Lead
@@ -113,12 +109,4 @@ def provisioners(settings: ManagerSettings, client: Client, *, meta: str, clock:
 def _election(settings: ManagerSettings, client: Client, informers: Informers, program: Program) -> tuple[Lead, ...]:
     if not settings.election_namespace:
         return ()
-    election = Election(
-        LEASE,
-        namespace=settings.election_namespace,
-        identity=f"{socket.gethostname()}_{os.getpid()}_{secrets.token_hex(4)}",
-        client=client,
-        informers=informers,
-        **program.common(),
-    )
-    return (election.lead,)
+    return (program.lead(program.election(LEASE, client, informers, namespace=settings.election_namespace)),)

@@ -22,6 +22,7 @@ from tenant_league import Side, Tenants
 
 NAMESPACE = "vc-manager"
 ELECTED = ("--leader-elect", "--leader-elect-namespace", NAMESPACE)
+SHARING = ("--share-tenants", "--leader-elect-namespace", NAMESPACE)
 PUBLIC = {"labels": {"tenancy.x-k8s.io/super.public": "true"}}
 SMALL = {"requests": {"cpu": "100m"}}
 GATE = "example.com/open"
@@ -49,7 +50,7 @@ async def test_manager_and_syncer_need_exactly_the_rights_of_their_manifests(har
     where = ("--kubeconfig", str(manager.kubeconfig))
     managing = ("vc-manager", *where, "--provisioner", "statefulset", *installs, *ELECTED)
     await installing.install(harbour.client)
-    syncing = ("vc-syncer", "--super-master-kubeconfig", str(syncer.kubeconfig), *ELECTED)
+    syncing = ("vc-syncer", "--super-master-kubeconfig", str(syncer.kubeconfig), *SHARING)
     more = ("--node-retention", "1", "--endpoint-addresses", "192.0.2.0/24", "--ingress-hosts", "*")
     async with settled(manager, syncer):
         async with (
@@ -70,7 +71,7 @@ async def test_scheduler_and_syncer_of_a_pool_need_exactly_the_rights_of_their_m
     scheduler = account(harbour, "vc-scheduler", tmp_path, "vc-scheduler")
     syncer = account(harbour, "vc-syncer", tmp_path, "vc-syncer", "vc-syncer-pool")
     scheduling = ("vc-scheduler", "--kubeconfig", str(scheduler.kubeconfig), "--lost-after", "2", *ELECTED)
-    syncing = ("vc-syncer", "--meta-cluster-kubeconfig", str(syncer.kubeconfig), "--pool", "--no-install", *ELECTED)
+    syncing = ("vc-syncer", "--meta-cluster-kubeconfig", str(syncer.kubeconfig), "--pool", "--no-install", *SHARING)
     async with settled(scheduler, syncer):
         async with programs.hansa(*scheduling, log=tmp_path / "scheduler.log"):
             await eventually(lambda: harbour.find("crd", "clusters.cluster.x-k8s.io"), within=60)

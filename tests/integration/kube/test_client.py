@@ -236,3 +236,16 @@ async def test_the_server_sees_who_we_are(cluster: Cluster, namespace: str) -> N
         made = await client.create(CONFIG_MAPS, config_map("a", namespace, x="1"))
         assert [entry["manager"] for entry in made.to_dict()["metadata"]["managedFields"]] == ["hansa-namer"]
         assert (await client.version()).startswith("v1.")
+
+
+async def test_a_write_is_not_sent_any_more_when_it_may_not_be(cluster: Cluster, namespace: str) -> None:
+    may_send = {"now": True}
+    credentials = kubeconfig.from_files(cluster.kubeconfig)
+    async with Client(credentials, user_agent="test", may_send=lambda: may_send["now"]) as guarded:
+        await guarded.create(CONFIG_MAPS, config_map("guarded", namespace))
+        may_send["now"] = False
+        with pytest.raises(errors.Unreachable, match="not sent, because this replica may not write any more"):
+            await guarded.delete(CONFIG_MAPS, "guarded", namespace=namespace)
+        assert (await guarded.get(CONFIG_MAPS, "guarded", namespace=namespace)).name == "guarded"
+        may_send["now"] = True
+        await guarded.delete(CONFIG_MAPS, "guarded", namespace=namespace)
