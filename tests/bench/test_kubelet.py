@@ -1,10 +1,7 @@
 """Logs and terminals through a virtual node, beside the same directly below in the same run; a real kubelet."""
 
-import asyncio
-import base64
 import statistics
 import time
-from pathlib import Path
 
 import pytest
 
@@ -13,21 +10,15 @@ from eventually import eventually
 from figures import figure
 from hansa.local import ClusterSpec
 from hansa.local.machines import images
+from idle_sessions import idle_sessions, resident_mb
 from kubelet_ways import LOWER, UPPER, Way
 from league import League, member
 
 ROUNDS = 7
 LEAST_THROUGHPUT, MOST_MEMORY_MB = 0.5, 100.0
-SESSIONS, AT_ONCE = 500, 10  # AT_ONCE: processes that containerd starts at the same time
+SESSIONS = 500
 LINES, WIDTH = 8000, 1000  # below the 10 MiB at which a kubelet rotates a log
 WRITE = f'line=$(printf "%{WIDTH}s" x); i=0; while [ $i -lt {LINES} ]; do echo "$line"; i=$((i+1)); done; sleep 1000000'
-UPGRADE = [
-    ("Connection", "Upgrade"),
-    ("Upgrade", "websocket"),
-    ("Sec-WebSocket-Version", "13"),
-    ("Sec-WebSocket-Key", base64.b64encode(bytes(16)).decode()),
-    ("Sec-WebSocket-Protocol", "v5.channel.k8s.io"),
-]
 
 
 @pytest.fixture(scope="module")
@@ -84,20 +75,7 @@ async def read(client):
 
 
 async def test_memory_of_idle_sessions(way, league):
-    path = "/api/v1/namespaces/default/pods/writer/exec?command=sleep&command=1000000&stdout=true"
-    before, slots, opened = memory(league), asyncio.Semaphore(AT_ONCE), []
-    async with way.upper.cluster.client("bench") as client:
-
-        async def open_one():
-            async with slots:
-                opened.append(await client.tunnel("GET", path, headers=UPGRADE))
-
-        await asyncio.gather(*(open_one() for _ in range(SESSIONS)))
-        figure(f"memory of {SESSIONS} idle exec sessions, MB", memory(league) - before, most=MOST_MEMORY_MB)
-        for one in opened:
-            one.close()
-
-
-def memory(league):
-    """The resident memory of the program, in MB."""
-    return int(Path(f"/proc/{league.program.pid}/statm").read_text().split()[1]) * 4096 / 1e6
+    before = resident_mb(league.program.pid)
+    async with way.upper.cluster.client("bench") as client, idle_sessions(client, "default/pods/writer", SESSIONS):
+        more = resident_mb(league.program.pid) - before
+        figure(f"memory of {SESSIONS} idle exec sessions, MB", more, most=MOST_MEMORY_MB)

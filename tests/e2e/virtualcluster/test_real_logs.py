@@ -8,6 +8,7 @@ import contextlib
 import datetime
 import hashlib
 import json
+import random
 import time
 import urllib.request
 from pathlib import Path
@@ -91,12 +92,16 @@ async def test_exec_has_the_streams_and_the_exit_code_of_the_command(both):
     assert (code, out == sent) == (0, True)
 
 
-async def test_files_are_copied_both_ways(agent, tmp_path):
+@pytest.mark.parametrize("mib", [6, pytest.param(200, marks=pytest.mark.soak)])
+async def test_files_are_copied_both_ways(agent, tmp_path, mib):
     kube, there, back = agent.tenants["blue"].kubectl, tmp_path / "there", tmp_path / "back"
-    there.write_bytes(hashlib.sha256(b"seed").digest() * 200_000)
+    there.write_bytes(random.Random(1).randbytes(2**20) * mib)
     await kube("-n", "shop", "cp", str(there), "box:/tmp/copied")
+    checksum = hashlib.sha256(there.read_bytes()).hexdigest()
+    assert (await kube("-n", "shop", "exec", "box", "--", "sha256sum", "/tmp/copied")).split()[0] == checksum
     await kube("-n", "shop", "cp", "box:/tmp/copied", str(back))
     assert back.read_bytes() == there.read_bytes()
+    await kube("-n", "shop", "exec", "box", "--", "rm", "/tmp/copied")
 
 
 async def test_followed_and_attached_output_is_received_as_it_is_written(agent):
