@@ -58,6 +58,8 @@ class Total:
 
     def move(self, before: GroupedAmounts, after: GroupedAmounts) -> None:
         """The amounts of an object changed."""
+        if before == after:
+            return  # most changes are those of a status
         for sign, amounts in ((-1, before), (1, after)):
             for group, parts in amounts:
                 sums = self.sums.get(group) or (0,) * len(parts)

@@ -15,6 +15,7 @@ Amounts = dict[str, int]  # nano-units by resource; an absent resource is zero
 PODS = "pods"  # every pod uses one of this resource
 _POD_LEVEL = frozenset({"cpu", "memory"})  # and hugepages: resources of pod-level requests
 _FINISHED = frozenset({"Succeeded", "Failed"})
+_FINISHED_BYTES = tuple(one.encode() for one in sorted(_FINISHED))
 _ResourceList = Mapping[str, str] | None
 
 
@@ -88,7 +89,8 @@ def of_spec(raw: bytes) -> Amounts:
 
 def is_finished(pod: objects.Object) -> bool:
     """Whether a pod is Succeeded or Failed, so that its requests no longer count."""
-    return pod.decode("status", _Status).phase in _FINISHED
+    raw = pod.raw("status")  # most pods are not finished: their status is not decoded
+    return any(one in raw for one in _FINISHED_BYTES) and pod.decode("status", _Status).phase in _FINISHED
 
 
 def amounts(resources: Mapping[str, str] | None) -> Amounts:

@@ -57,6 +57,7 @@ class LinkedClusters:
         self.links: dict[str, Link] = {}
         self.routes: dict[str, Route] = {}
         self._selections: dict[ObjectRef, int] = {}  # of objects that select others
+        self._selecting = frozenset[Resource]().union(*(rule.selected_by for rule in mode.rules.values()))
         self._own_links: dict[str, Link] = {}  # those that lead to the upper cluster itself
         for resource in {one for rule in mode.rules.values() if rule.reads is not None for one in rule.reads.lists}:
             upper.stores[resource].index(BY_NAMESPACE, by_namespace)
@@ -80,7 +81,7 @@ class LinkedClusters:
 
     def selection_changed(self, ref: ObjectRef) -> bool:
         """Whether an object changed in such a way that it may select others than before."""
-        return any(ref.resource in rule.selected_by for rule in self.mode.rules.values()) and self._has_changed(ref)
+        return ref.resource in self._selecting and self._has_changed(ref)
 
     def selected(self, namespaces: Container[str]) -> Iterator[Key]:
         """The keys in some namespaces that other objects may select."""

@@ -90,8 +90,8 @@ class References:
         else:
             self._parts[name] = after
         _relist(self._placed_with, name, before.placed_with, after.placed_with)
-        _relist(self._placeholders, name, before.placeholders, after.placeholders)
-        for one in dict.fromkeys((*self._recount(before, after), *before.placeholders, *after.placeholders)):
+        kept = _relist(self._placeholders, name, before.placeholders, after.placeholders)
+        for one in dict.fromkeys((*self._recount(before, after), *kept)):
             self._changed(one)
             for follower in tuple(self._placed_with.get(one, ())):
                 self._changed(follower)
@@ -138,17 +138,26 @@ class References:
 def _relist(
     table: dict[ObjectRef, dict[ObjectRef, None]],
     name: ObjectRef,
-    before: Iterable[ObjectRef],
-    after: Iterable[ObjectRef],
-) -> None:
-    """Move an entry to other keys of a table."""
+    before: tuple[ObjectRef, ...],
+    after: tuple[ObjectRef, ...],
+) -> list[ObjectRef]:
+    """Move an entry to other keys of a table; the keys that are new or gone."""
+    if before == after:
+        return []
+    moved = []
+    for one in after:
+        if one not in table:
+            moved.append(one)
+        table.setdefault(one, {})[name] = None
     for one in before:
+        if one in after:
+            continue
         entered = table[one]
         del entered[name]
         if not entered:
             del table[one]
-    for one in after:
-        table.setdefault(one, {})[name] = None
+            moved.append(one)
+    return moved
 
 
 def _missing(named: Iterable[Referable], case: Missing) -> Iterator[Referable]:

@@ -44,7 +44,9 @@ def violations(pod: Object) -> Iterator[Violation]:
     spec = _SPEC.decode(pod.raw("spec") or b"{}")
     yield from _unknown("spec", spec, OF_PODS)
     for field in _LISTS:
-        for number, container in enumerate(_CONTAINERS.decode(spec.get(field, _NULL)) or ()):
+        if (listed := spec.get(field)) is None:
+            continue
+        for number, container in enumerate(_CONTAINERS.decode(listed) or ()):
             yield from _unknown(f"spec.{field}[{number}]", container, OF_CONTAINERS)
 
 
