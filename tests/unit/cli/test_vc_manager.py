@@ -27,6 +27,20 @@ def test_tenants_programs_keep_their_niceness_unless_a_flag_raises_it():
     assert [settings().process.nice, settings("--tenant-nice", "7").process.nice] == [0, 7]
 
 
+@pytest.mark.parametrize(
+    ("words", "installs"),
+    [
+        ((), (True, True)),
+        (("--no-install",), (False, False)),
+        (("--install=false", "--sample-cluster-versions"), (False, True)),
+        (("--sample-cluster-versions=false",), (True, False)),
+    ],
+)
+def test_samples_are_installed_with_definitions_or_on_their_own(words, installs):
+    found = settings(*words)
+    assert (found.is_installed, found.has_samples) == installs
+
+
 def test_upstreams_name_for_its_provisioner_is_understood():
     assert settings("--provisioner", "native").provisioner == settings("--provisioner", "statefulset").provisioner
 

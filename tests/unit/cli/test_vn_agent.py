@@ -70,3 +70,7 @@ def test_nonsense_is_refused(words, capsys):
     with pytest.raises(SystemExit):
         read(*words)
     assert words[0] in capsys.readouterr().err
+
+
+def test_the_certificate_has_the_names_of_a_service_as_well():
+    assert read("--certificate-names", "10.0.0.9, agent.example.com,").names == ("10.0.0.9", "agent.example.com")

@@ -73,3 +73,10 @@ def test_kube_scheduler_calls_the_extender_and_has_a_profile_for_volumes_below()
     below = yaml.safe_load(Path("deploy/tensile/scheduler.yaml").read_text())["profiles"][1]
     assert made["profiles"][1] == below
     assert made["leaderElection"]["leaderElect"] is True
+
+
+def test_a_second_scheduler_has_a_name_and_a_lease_of_its_own():
+    text = multi_scheduler_settings.scheduler_configuration(parsed(SEED), is_ignorable=False, name="league")
+    made = yaml.safe_load(text)
+    assert made["profiles"][0]["schedulerName"] == "league"
+    assert made["leaderElection"]["resourceName"] == "league"
