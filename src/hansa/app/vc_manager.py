@@ -21,6 +21,7 @@ from hansa.tenancy.operator.etcd_storage import EtcdStorage
 from hansa.tenancy.operator.existing import Existing
 from hansa.tenancy.operator.process import orphans
 from hansa.tenancy.operator.process import provisioner as processes
+from hansa.tenancy.operator.process.folder import Origin
 from hansa.tenancy.operator.process.provisioner import ProcessProvisioner
 from hansa.tenancy.operator.provisioning import Provisioner
 from hansa.tenancy.operator.service_address import Access
@@ -61,7 +62,8 @@ async def run(settings: ManagerSettings) -> None:
             await installing.add(client, cluster_versions.samples())
         informers = program.informers("meta", client)
         recorder = Recorder(COMPONENT, client, **program.common())
-        found = provisioners(settings, client, meta=await _identify(client), clock=program.clock)
+        meta, origin = await _identify(client), await _origin(settings.meta, client)
+        found = provisioners(settings, client, meta=meta, origin=origin, clock=program.clock)
         tenants = VirtualClusters(
             client,
             informers,
@@ -91,12 +93,21 @@ async def _identify(client: Client) -> str:
     return (await client.get(resources.NAMESPACES, "kube-system")).uid
 
 
-def provisioners(settings: ManagerSettings, client: Client, *, meta: str, clock: Clock) -> Mapping[str, Provisioner]:
+async def _origin(meta: CredentialSource, client: Client) -> Origin:
+    """Where the meta cluster is, for `hansa tenants`."""
+    access = await client.credentials.access()
+    files = tuple(str(path.absolute()) for path in access.login.files)
+    return Origin(access.server, files, meta.context)
+
+
+def provisioners(
+    settings: ManagerSettings, client: Client, *, meta: str, origin: Origin | None = None, clock: Clock
+) -> Mapping[str, Provisioner]:
     """The provisioners by name: the one chosen by --provisioner, and `existing`."""
     chosen: Provisioner | None = None
     match settings.provisioner:
         case ProcessProvisioner.name:
-            chosen = ProcessProvisioner(settings.process, meta=meta)
+            chosen = ProcessProvisioner(settings.process, meta=meta, origin=origin)
         case StatefulSets.name:
             chosen = StatefulSets(
                 client, vn_agent_ca=settings.vn_agent_ca, storage=settings.storage, access=settings.access

@@ -11,20 +11,22 @@ CURRENT = "current context"
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
-    """Add the flags."""
+    """Add the flags of commands that read clusters."""
+    add_connection(parser, "context of a cluster to read; repeatable (default: the current context)")
+    parser.add_argument(
+        "-o", "--output", choices=["text", "json"], default="text", help="output format (default %(default)s)"
+    )
+
+
+def add_connection(parser: argparse.ArgumentParser, contexts: str) -> None:
+    """Add the flags that name clusters, and the time limit; `contexts` is the help of --context."""
     parser.add_argument(
         "--kubeconfig",
         type=Path,
         metavar="FILE",
         help="kubeconfig of the clusters (default: as kubectl, or the pod's service account)",
     )
-    context = parser.add_argument(
-        "--context",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="context of a cluster to read; repeatable (default: the current context)",
-    )
+    context = parser.add_argument("--context", action="append", default=[], metavar="NAME", help=contexts)
     completing.with_contexts(context)
     parser.add_argument(
         "--timeout",
@@ -33,14 +35,11 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="time limit of each request and topic (default %(default)g)",
     )
-    parser.add_argument(
-        "-o", "--output", choices=["text", "json"], default="text", help="output format (default %(default)s)"
-    )
 
 
-def asked(arguments: argparse.Namespace) -> list[Asked]:
-    """The clusters that the flags name."""
-    names = list(dict.fromkeys(arguments.context)) or [""]
+def asked(arguments: argparse.Namespace, *, default: bool = True) -> list[Asked]:
+    """The clusters that the flags name; without any, the current context if `default`."""
+    names = list(dict.fromkeys(arguments.context)) or ([""] if default or arguments.kubeconfig else [])
     return [Asked(name or CURRENT, CredentialSource(arguments.kubeconfig, name)) for name in names]
 
 

@@ -15,8 +15,8 @@ from hansa.runtime.errors import HansaError
 # Each is a module that is imported only when its command is used, since all imports together take long.
 COMMANDS = (
     *("agent", "completion", "demo", "descheduler", "doctor", "explain", "install", "join", "leave", "local"),
-    *("multi-scheduler", "status", "super-agent", "uninstall", "vc-manager", "vc-scheduler", "vc-syncer"),
-    *("virtual-node", "vn-agent", "webhook"),
+    *("multi-scheduler", "status", "super-agent", "tenants", "uninstall", "vc-manager", "vc-scheduler", "vc-syncer"),
+    *("virtual-node", "vn-agent", "webhook", "whatif"),
 )
 INTERRUPTED = 128 + signal.SIGINT
 

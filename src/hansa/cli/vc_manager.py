@@ -189,7 +189,7 @@ async def _run(arguments: argparse.Namespace) -> int:
 def read(arguments: argparse.Namespace, environment: Mapping[str, str]) -> ManagerSettings:
     """The settings given by the flags."""
     process = processes.ProcessSettings(
-        state=(arguments.state or _default_state(environment)).absolute(),
+        state=(arguments.state or default_state(environment)).absolute(),
         address=arguments.address,
         is_etcd_shared=arguments.etcd == "shared",
         is_etcd_fast=arguments.etcd_fast,
@@ -216,7 +216,8 @@ def read(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Manag
     )
 
 
-def _default_state(environment: Mapping[str, str]) -> Path:
+def default_state(environment: Mapping[str, str]) -> Path:
+    """The folder of control planes, without --state."""
     home = environment.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(home) / "hansa-tenants"
 

@@ -23,6 +23,14 @@ PAIRS = (pki.ROOT, pki.APISERVER, pki.FRONT_PROXY, pki.SERVICE_ACCOUNTS, pki.CON
 LONGEST_STATE = 107 - len("/tenants/0123456789/etcd/client.sock")
 
 
+class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Where vc-manager found the meta cluster, to tell later whether it still exists."""
+
+    server: str = ""
+    kubeconfig: tuple[str, ...] = ()  # absolute paths
+    context: str = ""
+
+
 class Record(msgspec.Struct, frozen=True):
     """The VirtualCluster of a control plane, its API server's port, and the kind of etcd that holds its objects."""
 
@@ -33,6 +41,7 @@ class Record(msgspec.Struct, frozen=True):
     root: str
     port: int
     is_etcd_shared: bool
+    origin: Origin = Origin()
 
 
 @dataclass(frozen=True, slots=True)

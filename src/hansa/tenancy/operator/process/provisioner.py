@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+import msgspec
+
 from hansa.kube import readiness
 from hansa.kube.objects import NamespacedName
 from hansa.model import keys
@@ -32,7 +34,7 @@ from hansa.tenancy.operator.process import folder as folders
 from hansa.tenancy.operator.process.commands import Commands
 from hansa.tenancy.operator.process.etcd import Etcd, OwnEtcd, SharedEtcd
 from hansa.tenancy.operator.process.exits import ProcessExits
-from hansa.tenancy.operator.process.folder import Folder, Record
+from hansa.tenancy.operator.process.folder import Folder, Origin, Record
 from hansa.tenancy.operator.provisioning import DesiredControlPlane, Endpoint, Progress, Ready, Removed, Requeue
 
 log = logging.getLogger(__name__)
@@ -64,9 +66,10 @@ class ProcessProvisioner:
 
     name = "process"
 
-    def __init__(self, settings: ProcessSettings, *, meta: str) -> None:
+    def __init__(self, settings: ProcessSettings, *, meta: str, origin: Origin | None = None) -> None:
         folders.check_state(settings.state)
         self._settings, self._state, self._meta = settings, settings.state, meta
+        self._origin = origin or Origin()
         self._own = OwnEtcd(settings.state, is_fast=settings.is_etcd_fast, nice=settings.nice)
         self._shared = SharedEtcd(settings.state, is_fast=settings.is_etcd_fast, nice=settings.nice)
         self._exits = ProcessExits()
@@ -120,7 +123,10 @@ class ProcessProvisioner:
 
     async def remove(self, vc: VirtualCluster) -> Removed | Progress:
         """Kill the processes and remove their data. The folder is removed last, so that a retry finds everything."""
-        tenant = folders.folder(self._state, vc)
+        return await self.remove_folder(folders.folder(self._state, vc))
+
+    async def remove_folder(self, tenant: Folder) -> Removed | Progress:
+        """The same for a folder, also if its record cannot be read."""
         async with self._locked(tenant.id):
             running = process.running(self._state)
             processes = [one for (owner, _), one in running.items() if owner == tenant.id]
@@ -191,16 +197,24 @@ class ProcessProvisioner:
             if found is not None:
                 is_listening = (tenant.id, components.APISERVER) in process.running(self._state)
                 if is_listening or ports.is_free(found.port):
-                    return found
+                    return self._found_again(tenant, found)
                 await ports.wait_released(found.port)
                 if ports.is_free(found.port):
-                    return found
+                    return self._found_again(tenant, found)
             others = [record.port for one in folders.folders(self._state) if (record := one.record())]
             [port] = ports.choose(1, taken=others, seed=str(self._state))
             is_shared = found.is_etcd_shared if found else self._settings.is_etcd_shared
-            record = Record(self._meta, vc.namespace, vc.name, vc.uid, vc.root, port, is_shared)
+            record = Record(self._meta, vc.namespace, vc.name, vc.uid, vc.root, port, is_shared, self._origin)
             tenant.save(record)
             return record
+
+    def _found_again(self, tenant: Folder, record: Record) -> Record:
+        """The record with the present place of the meta cluster."""
+        if record.origin == self._origin or not self._origin.server:
+            return record
+        moved = msgspec.structs.replace(record, origin=self._origin)
+        tenant.save(moved)
+        return moved
 
     async def _programs(self, desired: DesiredControlPlane) -> Mapping[str, Path]:
         named = desired.version.object.annotations.get(keys.VERSION_BINARIES, "")
