@@ -97,6 +97,20 @@ async def test_a_pod_that_fits_no_clusters_slices_is_explained_and_runs_with_the
     assert explained["decision"].startswith(f"vc-scheduler assigned it to {change['cluster']}; slices of its namespace")
 
 
+async def test_a_pod_runs_in_the_cluster_that_gets_the_slices_that_it_named(running, namespace):
+    pool = running
+    await pool.namespace(namespace, {"cpu": "2"}, slice_=ONE)
+    await pool.placed(namespace, {"r1": 1, "r2": 1})
+    await pool.pod(namespace, "large", cpu="1500m")
+    await pool.meta.event("FailedScheduling", "large", namespace)
+    explained = await explain(pool, "pod", f"{namespace}/large")
+    [other] = {"r1", "r2"} - {explained["changes"][0]["cluster"]}
+    wanted = by_cluster(explained)[other]["changes"][0]["slices"]
+    await pool.edit(namespace, {other: wanted})  # by hand, within the quota
+    await pool.placed(namespace, {other: wanted})
+    await settled(pool, namespace, [other])
+
+
 async def test_a_pod_is_explained_before_it_is_created(running, namespace, tmp_path):
     await running.namespace(namespace, {"cpu": "2"}, slice_=ONE)
     await running.placed(namespace, {"r1": 1, "r2": 1})

@@ -81,12 +81,7 @@ class FederationWorld:
 
     def without(self, subject: Subject) -> "FederationWorld":
         """The world without a proxy pod and its delegate."""
-        clusters, key = self.clusters, subject.pod.key
-        clusters = replace(clusters, source=clusters.source.without_pod(key))
-        target = clusters.targets.get(clusters.target_of(subject.pod))
-        if target is not None:
-            clusters = clusters.with_target(replace(target, view=target.view.without_pod(key)))
-        return replace(self, clusters=clusters)
+        return replace(self, clusters=self.clusters.without_pod(subject.pod))
 
     def slice_changes(self, before: "FederationWorld") -> list[SliceChange]:
         """A federation has no slices."""

@@ -41,6 +41,17 @@ class Federation:
 
     source: Snapshot
     targets: Mapping[str, TargetState]
+    # The pods that have a target as candidate and are not bound, by its virtual node: a forecast asks for each pod.
+    _coming: Mapping[str, tuple[Object, ...]] | None = None
+
+    def __post_init__(self) -> None:
+        if self._coming is None:
+            coming: dict[str, tuple[Object, ...]] = {}
+            for pod in self.source.pods.values():
+                node = pod.annotations.get(keys.CANDIDATE, "") if _is_proxy(pod) else ""
+                if node and proxy.is_waiting(pod):
+                    coming[node] = (*coming.get(node, ()), pod)
+            object.__setattr__(self, "_coming", coming)
 
     def target_of(self, pod: Object) -> str:
         """The virtual node of the target that a pod is in, or is a candidate for; empty if none."""
@@ -79,14 +90,20 @@ class Federation:
     def free(self, target: TargetState, *, besides: NamespacedName) -> ClusterView:
         """What is left in a target for a pod: less what others need that have it as candidate and no node yet."""
         view = replace(target.view, cluster=target.name, closed=target.problem).without_pod(besides)
-        for pod in self.source.pods.values():
-            is_coming = _is_proxy(pod) and pod.annotations.get(keys.CANDIDATE) == target.link.node
-            if not is_coming or pod.key == besides or pod.key in view.pods or not proxy.is_waiting(pod):
+        for pod in (self._coming or {}).get(target.link.node, ()):
+            if pod.key == besides or pod.key in view.pods:
                 continue
             request = proxy.request_of(pod).delegate
             if isinstance(fit := evaluation.evaluate(request, view), Fit):
                 view = view.reserving(pod.key, request, node=fit.node, until=inf)
         return view
+
+    def without_pod(self, pod: Object) -> "Federation":
+        """The same without a proxy pod and its delegate."""
+        coming = {node: tuple(one for one in pods if one.key != pod.key) for node, pods in (self._coming or {}).items()}
+        found = replace(self, source=self.source.without_pod(pod.key), _coming=coming)
+        target = self.targets.get(self.target_of(pod))
+        return found if target is None else found.with_target(replace(target, view=target.view.without_pod(pod.key)))
 
     def with_target(self, target: TargetState) -> "Federation":
         """The same with one target replaced."""

@@ -25,12 +25,16 @@ class Fate(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A pod of the upper cluster, and where it is: its cluster, and the node there; empty while it has none."""
+    """A pod of the upper cluster, and where it is: its cluster, and the node there; empty while it has none.
+
+    `key` is shown to people; `space` is the namespace for the world that made it.
+    """
 
     key: NamespacedName
     pod: Object
     cluster: str = ""
     node: str = ""
+    space: str = ""
 
     @property
     def is_running(self) -> bool:

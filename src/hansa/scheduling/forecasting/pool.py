@@ -1,6 +1,6 @@
 """A pool and the namespaces and pods of its tenants, as its schedulers decide. Pure and immutable."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from hansa.kube.objects import NamespacedName, Object
@@ -14,7 +14,7 @@ from hansa.scheduling.slicing import annotations, planning, pod_choice
 from hansa.scheduling.slicing.annotations import PoolSettings
 from hansa.scheduling.slicing.placements import Holding
 from hansa.scheduling.slicing.planning import SlicePlan
-from hansa.scheduling.slicing.pod_choice import Assignments
+from hansa.scheduling.slicing.pod_choice import Assignment, Assignments
 from hansa.scheduling.slicing.pool import Headroom, Member, Pool, State
 from hansa.scheduling.slicing.slice_request import SliceRequest
 from hansa.scheduling.snapshot import Snapshot
@@ -72,13 +72,26 @@ class Space:
 
 @dataclass(frozen=True, slots=True)
 class PoolWorld:
-    """The pool. Pods are named by the ref of their namespace and their name; `holdings` are of all namespaces."""
+    """The pool. Pods are named by the ref of their namespace and their name; `holdings` are of all namespaces.
+
+    What follows from the pods is kept with them: a forecast changes one pod after the other, of thousands.
+    """
 
     supers: Mapping[str, SuperCluster]
     spaces: Mapping[str, Space]
     pods: Mapping[NamespacedName, Object]
     holdings: Mapping[str, Holding]
     settings: PoolSettings = field(default_factory=PoolSettings)
+    _assignments: Assignments | None = None
+    _coming: frozenset[NamespacedName] | None = None  # the pods that are assigned and have no node yet
+
+    def __post_init__(self) -> None:
+        if self._assignments is None:
+            assignments = Assignments()
+            for key, pod in self.pods.items():
+                assignments = assignments.with_assignment(key, _assignment(pod))
+            object.__setattr__(self, "_assignments", assignments)
+            object.__setattr__(self, "_coming", frozenset(key for key, pod in self.pods.items() if _is_coming(pod)))
 
     def holding(self, ref: str) -> Holding:
         """The slices of a namespace."""
@@ -95,11 +108,20 @@ class PoolWorld:
 
     def assignments(self, *, besides: NamespacedName | None = None) -> Assignments:
         """What pods use in each cluster, by their annotations."""
-        found = Assignments()
-        for key, pod in self.pods.items():
-            if key != besides:
-                found = found.with_assignment(key, pod_choice.assignment_of(pod, annotations.cluster_of(pod)))
-        return found
+        assert self._assignments is not None  # __post_init__
+        return self._assignments if besides is None else self._assignments.with_assignment(besides, None)
+
+    def with_pod(self, key: NamespacedName, pod: Object | None) -> "PoolWorld":
+        """The same with a pod added, replaced or removed (None)."""
+        assert self._assignments is not None  # __post_init__
+        assert self._coming is not None
+        pods, coming = dict(self.pods), self._coming - {key}
+        pods.pop(key, None)
+        if pod is not None:
+            pods[key] = pod
+            coming |= {key} if _is_coming(pod) else set()
+        assigned = self._assignments.with_assignment(key, None if pod is None else _assignment(pod))
+        return replace(self, pods=pods, _assignments=assigned, _coming=coming)
 
     def slice_request(self, space: Space, assignments: Assignments) -> SliceRequest:
         """What a namespace asks for; raises AnnotationError."""
@@ -136,7 +158,8 @@ class PoolWorld:
         """What is left in each cluster besides a pod: less what pods need that are assigned and have no node yet."""
         copy = NamespacedName(request.namespace, key.name)
         found = {name: one.view.without_pod(copy) for name, one in self.supers.items() if not one.snapshot.unknown}
-        for other, pod in self._coming():
+        for other in sorted(self._coming or ()):
+            pod = self.pods[other]
             view = found.get(annotations.cluster_of(pod))
             if view is None or view.closed or other == key:
                 continue
@@ -150,7 +173,10 @@ class PoolWorld:
         """The same with one cluster replaced."""
         return replace(self, supers={**self.supers, changed.name: changed})
 
-    def _coming(self) -> Iterator[tuple[NamespacedName, Object]]:
-        for key, pod in self.pods.items():
-            if annotations.cluster_of(pod) and not node_of(pod) and not is_finished(pod):
-                yield key, pod
+
+def _assignment(pod: Object) -> Assignment | None:
+    return pod_choice.assignment_of(pod, annotations.cluster_of(pod))
+
+
+def _is_coming(pod: Object) -> bool:
+    return bool(annotations.cluster_of(pod)) and not node_of(pod) and not is_finished(pod)

@@ -33,7 +33,7 @@ class PoolForecast:
         for key, pod in sorted(self.pool.pods.items(), key=lambda one: (_age(one[1]), one[0])):
             if not pod.is_deleting and not requests.is_finished(pod):
                 shown = NamespacedName(self.shown(key.namespace), key.name)
-                found.append(Subject(shown, pod, annotations.cluster_of(pod), self._node(key, pod)))
+                found.append(Subject(shown, pod, annotations.cluster_of(pod), self._node(key, pod), key.namespace))
         return found
 
     def unknown(self) -> Mapping[str, str]:
@@ -66,7 +66,7 @@ class PoolForecast:
 
     def departure(self, subject: Subject) -> Departure | None:
         """Why a pod leaves its super cluster."""
-        ref, cluster = self._key(subject).namespace, subject.cluster
+        ref, cluster = subject.space, subject.cluster
         one = self.pool.supers.get(cluster)
         is_lost = one is not None and one.state is State.LOST
         if (cluster, subject.node) in self.drained:
@@ -80,7 +80,7 @@ class PoolForecast:
 
     def choose(self, subject: Subject) -> Choice:
         """The super cluster and its node. A pod that was assigned stays where it is if it fits there."""
-        key = self._key(subject)
+        key = _key(subject)
         verdict = self.pool.choose(key, subject.pod)
         stays = [fit for fit in verdict.fits if fit.cluster == subject.cluster and not subject.is_running]
         if best := (stays[0] if stays else verdict.best):
@@ -92,7 +92,7 @@ class PoolForecast:
 
     def having(self, subject: Subject, choice: Choice) -> "PoolForecast":
         """The world with a pod on a node."""
-        key, one = self._key(subject), self.pool.supers[choice.cluster]
+        key, one = _key(subject), self.pool.supers[choice.cluster]
         request = self.pool.request(key, subject.pod)
         marked = {**subject.pod.annotations, keys.SUPER_CLUSTER: choice.cluster}
         pod = subject.pod.with_metadata(annotations=marked)
@@ -100,13 +100,12 @@ class PoolForecast:
         copy = NamespacedName(request.namespace, key.name)
         view = one.snapshot.view.without_pod(copy).with_placed_pod(copy, placed_pods.of_request(request, choice.node))
         found = self._with(one, replace(one.snapshot, view=view))
-        return replace(found, pool=replace(found.pool, pods={**found.pool.pods, key: pod}))
+        return replace(found, pool=found.pool.with_pod(key, pod))
 
     def without(self, subject: Subject) -> "PoolForecast":
         """The world without a pod and its copy."""
-        key = self._key(subject)
-        pods = {name: pod for name, pod in self.pool.pods.items() if name != key}
-        found = replace(self, pool=replace(self.pool, pods=pods))
+        key = _key(subject)
+        found = replace(self, pool=self.pool.with_pod(key, None))
         one = self.pool.supers.get(subject.cluster)
         if one is None:
             return found
@@ -154,12 +153,6 @@ class PoolForecast:
         found = None if one is None else one.snapshot.pods.get(copy)
         return node_of(pod) if found is None else node_of(found)
 
-    def _key(self, subject: Subject) -> NamespacedName:
-        """The key of a pod in the pool: the shown one names the tenant for people, or not at all."""
-        shown = subject.key.namespace
-        ref = next(ref for ref in self.pool.spaces if self.shown(ref) == shown)
-        return NamespacedName(ref, subject.key.name)
-
     def _is_open_question(self, cluster: str) -> bool:
         one = self.pool.supers.get(cluster)
         return one is not None and bool(one.snapshot.unknown) and one.state is not State.LOST
@@ -183,6 +176,11 @@ class PoolForecast:
             shown = ", ".join(sorted(self.shown(one.ref) for one in found))
             raise InvalidChange(f"namespace {name} exists in several tenants: use one of {shown}")
         raise InvalidChange(f"no tenant has a namespace {name}")
+
+
+def _key(subject: Subject) -> NamespacedName:
+    """The key of a pod in the pool: the shown one names the tenant for people, or not at all."""
+    return NamespacedName(subject.space, subject.key.name)
 
 
 def _age(pod: Object) -> str:
