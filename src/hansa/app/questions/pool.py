@@ -18,6 +18,7 @@ from hansa.scheduling.slicing import annotations
 from hansa.scheduling.slicing.placements import Holding
 from hansa.scheduling.slicing.pool import State
 from hansa.tenancy.api import VirtualCluster
+from hansa.tenancy.syncing.dns_objects import NAMESPACE
 
 
 async def members(meta: Client) -> list[Object]:
@@ -65,7 +66,7 @@ def world(
             if not space.is_recorded:
                 held[space.ref] = annotations.annotated(space.namespace, where.placing.slice)
         pods |= {NamespacedName(f"{tenant.vc.root}/{pod.namespace}", pod.name): pod for pod in tenant.pods}
-    return PoolWorld({one.name: one for one in supers}, spaces, pods, held, where.placing)
+    return PoolWorld({one.name: one for one in supers}, spaces, pods, held, where.placing, frozenset({NAMESPACE}))
 
 
 class Tenant:

@@ -82,6 +82,7 @@ class PoolWorld:
     pods: Mapping[NamespacedName, Object]
     holdings: Mapping[str, Holding]
     settings: PoolSettings = field(default_factory=PoolSettings)
+    unsliced: frozenset[str] = frozenset()  # namespaces whose pods may be wherever another one of the tenant is placed
     _assignments: Assignments | None = None
     _coming: frozenset[NamespacedName] | None = None  # the pods that are assigned and have no node yet
 
@@ -96,6 +97,12 @@ class PoolWorld:
     def holding(self, ref: str) -> Holding:
         """The slices of a namespace."""
         return self.holdings.get(ref) or Holding()
+
+    def is_placed(self, ref: str, cluster: str) -> bool:
+        """Whether pods of a namespace may be in a cluster."""
+        tenant, _, name = ref.rpartition("/")
+        refs = [one for one in self.holdings if one.startswith(f"{tenant}/")] if name in self.unsliced else []
+        return any(cluster in self.holding(one).placements for one in (ref, *refs))
 
     def pool(self) -> Pool:
         """Members and holdings for planning."""

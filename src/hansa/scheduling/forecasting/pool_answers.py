@@ -109,7 +109,8 @@ def _with_slices(inner: Answer, asked: _Asked) -> Answer:
     reasons: tuple[Reason, ...] = tuple(pod_choice.exhausted(asked.request, taken, holding, number))
     if not number:
         reasons = (Closed("the namespace has no slices there"),)
-    if inner.unknown or not reasons:
+    is_unsliced = not number and asked.world.is_placed(asked.key.namespace, cluster)
+    if inner.unknown or not reasons or is_unsliced:
         return inner
     refusal = Refusal(cluster, (*reasons, *(inner.refusal.reasons if inner.refusal else ())))
     more = _more_slices(cluster, asked, number, taken) if inner.refusal is None or inner.remedies else None

@@ -71,7 +71,7 @@ class PoolForecast:
         is_lost = one is not None and one.state is State.LOST
         if (cluster, subject.node) in self.drained:
             return leaving.from_drained_node(subject)
-        if cluster in self.pool.holding(ref).placements and not is_lost:
+        if self.pool.is_placed(ref, cluster) and not is_lost:
             return None
         reason = f"{cluster} is lost" if is_lost else f"its namespace has no slices in {cluster}"
         if not subject.is_running or subject.controller:

@@ -76,6 +76,16 @@ def test_slices_and_pods_of_a_lost_cluster_go_where_there_is_room():
     assert found.unaffected == 1
 
 
+def test_the_dns_of_a_tenant_needs_no_slices_where_another_namespace_has_some():
+    spaces = [a_space("shop", cpu="2", slices={"r1": 1, "r2": 1}), a_space("kube-system", cpu="0")]
+    pods = [owned(a_tenant_pod(f"dns-{name}", cluster=name, on="n1", namespace="kube-system")) for name in ("r1", "r2")]
+    world = pool_forecast(spaces, pods, r1=[a_node("n1")], r2=[a_node("n1")])
+    world = dataclasses.replace(world, pool=dataclasses.replace(world.pool, unsliced=frozenset({"kube-system"})))
+    assert set(fates(forecast(world, [Lose("r1")]))) == {"dns-r1"}
+    answers = pool_answers.answers(world.pool, key("dns-r2", "kube-system"), pods[1])
+    assert [one.fits for one in answers] == [True, True]
+
+
 def test_a_larger_quota_starts_a_pending_pod_and_a_smaller_one_keeps_what_runs():
     spaces = [a_space("shop", cpu="2", slices={"r1": 1, "r2": 1})]
     pods = [a_tenant_pod("large", cpu="2"), owned(a_tenant_pod("web", cluster="r1", on="n1"))]
