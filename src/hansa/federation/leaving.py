@@ -33,7 +33,7 @@ class Leaving:
     async def rest(self, member: TargetMember, *, was_connected: bool) -> str | None:
         """What has to be deleted before the target is gone; None if nothing, or if it is given up."""
         try:
-            proxies = await self._proxies(member.node)
+            proxies = await self._proxies(member)
             copies = await self._copies(member)
         except errors.ApiError as error:
             return self._unreachable(member, str(error)) if was_connected else None
@@ -70,7 +70,9 @@ class Leaving:
             return 0  # a kind that may not be read, or does not exist, has no copies of ours
         return sum((origin := stamp.of(one)) is not None and member.node in origin.nodes for one in copies)
 
-    async def _proxies(self, node: str) -> int:
+    async def _proxies(self, member: TargetMember) -> int:
         """The pods whose delegates are in the target. The engine deletes them, and their controllers replace them."""
         async with self._source.informers.share(PODS) as store:
-            return sum(pod.spec.get("nodeName") == node for pod in store.values())
+            here = (pod for pod in store.values() if pod.spec.get("nodeName") == member.node)
+            # One of another namespace has no delegate: a user bound it to the node.
+            return sum(member.link().takes(pod.namespace) for pod in here)

@@ -12,7 +12,7 @@ from hansa.control import controller, queue
 from hansa.control.event_recorder import EventType, InvolvedObject, Recorder
 from hansa.control.informer import Scope
 from hansa.engine.cluster import Cluster
-from hansa.federation.api import OTHER_PODS
+from hansa.federation.api import OTHER_PODS, PROXY_PODS
 from hansa.federation.binder import NODES
 from hansa.kube import errors, resources
 from hansa.kube.objects import NamespacedName, Object
@@ -46,29 +46,44 @@ class UnelectedPods:
         """Reconcile until drained."""
         async with contextlib.AsyncExitStack() as stack:
             self._nodes = await stack.enter_async_context(self._upper.informers.share(NODES))
-            self._pods = await stack.enter_async_context(
-                self._upper.informers.share(Scope(resources.PODS, fields=OTHER_PODS))
-            )
-            for store in (self._nodes, self._pods):
+            scopes = (Scope(resources.PODS, fields=fields) for fields in (OTHER_PODS, PROXY_PODS))
+            stores = [await stack.enter_async_context(self._upper.informers.share(scope)) for scope in scopes]
+            for store in (self._nodes, *stores):
                 await store.freshness.wait_synced(SYNC_DEADLINE)
-            stack.callback(self._pods.listen(self._queue.add, self._misplaced))
+            self._others, self._proxies = stores
+            stack.callback(self._others.listen(self._queue.add, self._on_node))
+            stack.callback(self._proxies.listen(self._queue.add, self._on_node_of_others))
             await self._controller.run()
 
     def drain(self) -> None:
         """Finish the reconciles in progress, then let `run` return."""
         self._controller.drain()
 
-    def _misplaced(self, pod: Object) -> Iterable[NamespacedName]:
-        node = placement.node_of(pod)
-        return (pod.key,) if node and self._nodes.get(NamespacedName("", node)) is not None else ()
+    def _on_node(self, pod: Object) -> Iterable[NamespacedName]:
+        return () if self._node_of(pod) is None else (pod.key,)
+
+    def _on_node_of_others(self, pod: Object) -> Iterable[NamespacedName]:
+        """A proxy pod on a node that does not take it: a user may bind any pod to any node."""
+        node = self._node_of(pod)
+        is_taken = node is None or node.labels.get(keys.TARGET_NAMESPACE) in (None, pod.namespace)
+        return () if is_taken else (pod.key,)
+
+    def _node_of(self, pod: Object) -> Object | None:
+        name = placement.node_of(pod)
+        return self._nodes.get(NamespacedName("", name)) if name else None
+
+    def _misplaced(self, key: NamespacedName) -> Object | None:
+        other, proxy = self._others.get(key), self._proxies.get(key)
+        if other is not None and self._on_node(other):
+            return other
+        return proxy if proxy is not None and self._on_node_of_others(proxy) else None
 
     async def _reconcile(self, key: NamespacedName) -> controller.Outcome:
-        pod = self._pods.get(key)
-        if pod is None or not self._misplaced(pod):
+        if (pod := self._misplaced(key)) is None:
             return controller.Done()
         if not pod.is_deleting:
             node = placement.node_of(pod)
-            message = f"node {node} represents another cluster, where only pods with the annotation {keys.ELECT} run"
+            message = f"node {node} represents another cluster, which only runs elected pods of its Target's namespace"
             self._recorder.record(InvolvedObject.of(pod), "NotElected", message, event_type=EventType.WARNING)
         elif pod.metadata.deletion_grace_period_seconds:  # with none, it waits for finalizers
             with contextlib.suppress(errors.NotFound, errors.Conflict):

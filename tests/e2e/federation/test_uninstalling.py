@@ -1,5 +1,7 @@
 """DaemonSets stay off virtual nodes, and nothing of a federation is left after it was uninstalled."""
 
+import json
+
 import programs
 from eventually import eventually
 from federation import a_deployment, a_secret, a_target, elected
@@ -50,8 +52,13 @@ async def test_a_pod_on_a_virtual_node_that_is_not_elected_says_so_and_can_be_de
         return [one for one in found["items"] if nodes["west"] in one["message"]]
 
     await eventually(warned, within=PATIENCE)
+    other = elected(namespace, nodeName=nodes["west"], schedulerName=keys.PROXY_SCHEDULER)  # in another namespace
+    await pods.east.kubectl("-n", "default", "apply", "-f", "-", stdin=json.dumps(other))
+    await pods.delete("target", "west")
+    await pods.gone("target", "west", namespace=namespace)
     await pods.delete("pod", "stray")
     await pods.gone("pod", "stray", namespace=namespace)
+    await pods.gone("pod", namespace, namespace="default")  # its node is gone
 
 
 async def a_dead_target(federation, namespace, pods):
