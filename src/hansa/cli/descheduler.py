@@ -52,7 +52,7 @@ def add_to(commands: Any) -> None:
     )
     parser.add_argument(
         "--max-pods-to-evict-per-node",
-        type=int,
+        type=_count,
         default=0,
         metavar="N",
         help="evictions from a virtual node in a round, if the policy has no limit; 0: no limit (default %(default)s)",
@@ -63,6 +63,12 @@ def add_to(commands: Any) -> None:
     unused_flags.add_to(parser, "tensile-kube's descheduler", upstream_flags.DESCHEDULER)
     log_flags.add_to(parser)
     parser.set_defaults(run=_run, loop_factory=program.new_loop)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f'"{text}" is not a number of pods, such as 5, or 0 for no limit')
+    return int(text)
 
 
 async def _run(arguments: argparse.Namespace) -> int:

@@ -11,6 +11,7 @@ from hansa.kube.credentials.source import CredentialSource
 from hansa.modes import multi_scheduler_file, multi_scheduler_settings
 from hansa.modes.multi_scheduler_settings import MultiSchedulerSettings
 from hansa.runtime.errors import HansaError
+from hansa.scheduling.extender import server
 
 EXAMPLES = """\
 examples:
@@ -112,6 +113,7 @@ def clusters(arguments: argparse.Namespace) -> MultiSchedulerSettings:
 
 def read(arguments: argparse.Namespace) -> MultiSchedulerSettings:
     """The settings given by the file and the flags, which win."""
+    server.check_loopback(arguments.bind_address)
     file = clusters(arguments)
     return dataclasses.replace(
         file,

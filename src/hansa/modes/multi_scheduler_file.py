@@ -87,6 +87,8 @@ def _decoded(text: str | bytes, kind: type[Any], origin: str) -> Any:
         return msgspec.json.decode(msgspec.json.encode(yaml.safe_load(text)), type=kind)
     except yaml.YAMLError as error:
         raise InvalidSettings(f"{origin} is neither JSON nor YAML: {getattr(error, 'problem', error)}") from None
+    except RecursionError:
+        raise InvalidSettings(f"{origin} is nested too deeply, or refers to itself") from None
     except (msgspec.DecodeError, TypeError) as error:
         raise InvalidSettings(f"{origin}: {error}") from None
 

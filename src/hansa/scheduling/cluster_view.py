@@ -199,7 +199,8 @@ class ClusterView:
             return self
         own = own_labels.found(self.groups, self.own_labels, most_groups=self.most_groups // 2)
         view = dataclasses.replace(self, own_labels=own)._of_nodes(nodes.with_own(node, own) for node in self.nodes())
-        return dataclasses.replace(view, most_groups=max(self.most_groups, 2 * len(view.groups)))
+        # The limit grows, so that nodes that have ever new labels are not regrouped again and again.
+        return dataclasses.replace(view, most_groups=2 * max(self.most_groups, len(view.groups)))
 
     def _of_nodes(self, found: Iterable[Node]) -> "ClusterView":
         """The view with exactly these nodes."""

@@ -8,6 +8,8 @@ import yaml
 
 from hansa.modes import multi_scheduler_file, multi_scheduler_settings
 from hansa.modes.tensile_settings import InvalidSettings
+from hansa.runtime.errors import HansaError
+from hansa.scheduling.extender import server
 
 SEED = {
     "kind": "KubeSchedulerConfiguration",
@@ -62,6 +64,21 @@ def test_what_is_wrong_is_said(changed, message):
     with pytest.raises(InvalidSettings) as error:
         parsed(SEED | changed)
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize("text", ["a: &a [*a]", "[" * 5000])
+def test_a_file_without_an_end_is_refused(text):
+    with pytest.raises(InvalidSettings, match="nested too deeply"):
+        multi_scheduler_file.parse(text, origin="config.json", folder=Path("/etc/hansa"))
+
+
+@pytest.mark.parametrize(
+    ("address", "message"), [("0.0.0.0", "is not a loopback address"), ("localhost", "is not an IP address")]
+)
+def test_the_extender_listens_on_loopback_only(address, message):
+    with pytest.raises(HansaError, match=message):
+        server.check_loopback(address)
+    server.check_loopback("::1")
 
 
 def test_kube_scheduler_calls_the_extender_and_has_a_profile_for_volumes_below():

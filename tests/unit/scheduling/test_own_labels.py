@@ -1,5 +1,7 @@
 """Labels that tell nodes apart leave the shapes, and are still matched."""
 
+import time
+
 from hansa.scheduling import cluster_view
 from scheduling_things import HOST, ZONE, a_node, a_pod, a_view, answer, apart, term
 
@@ -45,6 +47,14 @@ def test_combinations_of_labels_are_bounded():
     view = a_view(*bits)
     assert len(view.groups) <= cluster_view.MOST_GROUPS
     assert {node.name: node.labels() for node in view.nodes()} == {one.name: dict(one.labels) for one in bits}
+
+
+def test_nodes_with_hundreds_of_labels_that_no_other_node_has_stop_no_loop():
+    began, view = time.process_time(), a_view()
+    for number in range(200):
+        view = view.with_node(a_node(f"n{number}", labels={f"example.com/{number}-{one}": "" for one in range(200)}))
+    assert time.process_time() - began < 8, "seconds; it took a minute before"
+    assert len(view.groups) < 200
 
 
 def test_taints_stay_in_the_shape_however_many_there_are():

@@ -1,7 +1,7 @@
 """The policy of the descheduler: a DeschedulerPolicy of descheduler/v1alpha2, or tensile-kube's v1alpha1. Pure."""
 
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 import yaml
@@ -34,6 +34,10 @@ class Policy:
     moves_pods_with_claims: bool = False
 
 
+_Seconds = Annotated[float, msgspec.Meta(ge=0, le=366 * 86_400)]
+_Most = Annotated[int, msgspec.Meta(ge=0)]
+
+
 class _Struct(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     pass
 
@@ -48,9 +52,9 @@ class _Threshold(_Struct, frozen=True):
 
 
 class _Arguments(_Struct, frozen=True):
-    min_pending_seconds: float = 30.0
-    freeze_seconds: float = 300.0
-    max_pod_life_time_seconds: float = 0.0
+    min_pending_seconds: _Seconds = 30.0
+    freeze_seconds: _Seconds = 300.0
+    max_pod_life_time_seconds: _Seconds = 0.0
     namespaces: _Namespaces = _Namespaces()
     label_selector: dict[str, Any] | None = None
     priority_threshold: _Threshold = _Threshold()
@@ -78,11 +82,11 @@ class _Profile(_Struct, frozen=True):
 
 class _V2(_Struct, frozen=True):
     api_version: str
-    kind: str
+    kind: Literal["DeschedulerPolicy"]
     profiles: tuple[_Profile, ...] = ()
-    most_per_node: int = msgspec.field(default=0, name="maxNoOfPodsToEvictPerNode")
-    most_per_namespace: int = msgspec.field(default=0, name="maxNoOfPodsToEvictPerNamespace")
-    most: int = msgspec.field(default=0, name="maxNoOfPodsToEvictTotal")
+    most_per_node: _Most = msgspec.field(default=0, name="maxNoOfPodsToEvictPerNode")
+    most_per_namespace: _Most = msgspec.field(default=0, name="maxNoOfPodsToEvictPerNamespace")
+    most: _Most = msgspec.field(default=0, name="maxNoOfPodsToEvictTotal")
 
 
 class _Strategy(msgspec.Struct, frozen=True):
@@ -108,6 +112,8 @@ def parse(text: str, origin: str) -> Policy:
         raise InvalidPolicy(f"{origin} is not YAML: {getattr(error, 'problem', error)}") from None
     except (msgspec.ValidationError, selectors.SelectorError) as error:
         raise InvalidPolicy(f"{origin}: {error}") from None
+    except RecursionError:
+        raise InvalidPolicy(f"{origin} is nested too deeply, or refers to itself") from None
     raise InvalidPolicy(f'{origin}: apiVersion is "{version}"; use descheduler/v1alpha2 or descheduler/v1alpha1')
 
 
@@ -120,6 +126,8 @@ def _second(file: _V2, origin: str) -> Policy:
     configs = [one for profile in file.profiles for one in profile.plugin_config]
     if unknown := sorted({one.name for one in configs} - {PLUGIN}):
         raise InvalidPolicy(f'{origin}: pluginConfig "{unknown[0]}" is not supported; use {PLUGIN}')
+    if len(configs) > 1:
+        raise InvalidPolicy(f"{origin}: pluginConfig has {PLUGIN} {len(configs)} times; all its profiles are one here")
     args = configs[0].args if configs else _Arguments()
     return Policy(
         pending_seconds=args.min_pending_seconds,
@@ -146,6 +154,6 @@ def _first(file: _V1, origin: str) -> Policy:
     if not enabled:
         raise InvalidPolicy(f"{origin}: no strategy is enabled; enable PodLifeTime")
     seconds = enabled["PodLifeTime"].params.get("maxPodLifeTimeSeconds", 0)
-    if not isinstance(seconds, int) or seconds < 0:
+    if not isinstance(seconds, int) or isinstance(seconds, bool) or seconds < 0:
         raise InvalidPolicy(f'{origin}: maxPodLifeTimeSeconds is "{seconds}", but must be a number of seconds')
     return Policy(pending_seconds=0.0, oldest_pending_seconds=float(seconds))

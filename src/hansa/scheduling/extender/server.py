@@ -22,11 +22,7 @@ class Server:
     """An HTTP server for one extender."""
 
     def __init__(self, extender: Extender, host: str, port: int) -> None:
-        if not ipaddress.ip_address(host).is_loopback:
-            raise errors.HansaError(
-                f"--bind-address {host} is not a loopback address: the extender has no authentication, so run it beside"
-                " kube-scheduler, in the same pod or on the same machine"
-            )
+        check_loopback(host)
         self._extender, self._host, self._port = extender, host, port
 
     async def run(self) -> None:
@@ -59,6 +55,19 @@ class Server:
             return await self._extender.bind(messages.binding(body))
         except InvalidMessage as error:
             return Bound(str(error))
+
+
+def check_loopback(host: str) -> None:
+    """Refuse an address that others can reach."""
+    try:
+        is_loopback = ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        raise errors.HansaError(f"--bind-address {host} is not an IP address, such as 127.0.0.1") from None
+    if not is_loopback:
+        raise errors.HansaError(
+            f"--bind-address {host} is not a loopback address: the extender has no authentication, so run it beside"
+            " kube-scheduler, in the same pod or on the same machine"
+        )
 
 
 def _handler(answer: Answer) -> Callable[[web.Request], Awaitable[web.Response]]:

@@ -58,3 +58,29 @@ def test_what_is_wrong_is_said(text, message):
     with pytest.raises(policy.InvalidPolicy) as error:
         policy.parse(text, "policy.yaml")
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"minPendingSeconds: 10": "minPendingSeconds: .nan"}, ">= 0"),
+        ({"minPendingSeconds: 10": "minPendingSeconds: -1"}, ">= 0"),
+        ({"freezeSeconds: 120": "freezeSeconds: .inf"}, "<= 31622400"),
+        ({"Total: 20": "Total: -3"}, ">= 0"),
+        ({"kind: DeschedulerPolicy": "kind: Policy"}, "Invalid enum value 'Policy'"),
+        ({"profiles:": "profiles: &a [*a]\nothers:"}, "got `array`"),
+        ({SECOND: "&a [*a]"}, 'apiVersion is "None"'),
+        ({SECOND: "[" * 5000}, "nested too deeply"),
+        ({"profiles:": "x: &a {y: *a}\nprofiles:"}, "unknown field"),
+        ({"  plugins:": "  - {name: RemovePodsUnschedulableBelow}\n  plugins:"}, "2 times"),
+    ],
+)
+def test_values_that_make_no_sense_are_refused_in_one_line(wrong, message):
+    text = SECOND
+    for old, new in wrong.items():
+        assert old in text
+        text = text.replace(old, new)
+    with pytest.raises(policy.InvalidPolicy) as error:
+        policy.parse(text, "policy.yaml")
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
