@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 import programs
 from accounts import Account
 from eventually import eventually
@@ -59,8 +61,20 @@ class MultiScheduler:
     async def make(self, namespace: str, *names: str, cpu: str, **spec: Any) -> None:
         """Create pods that request this much CPU."""
         container = {"name": "main", "image": "example.com/app:1", "resources": {"requests": {"cpu": cpu}}}
-        made = [pod(name, metadata={"namespace": namespace}, containers=[container], **spec) for name in names]
+        fields = {"containers": [container], **spec}
+        made = [pod(name, metadata={"namespace": namespace}, **fields) for name in names]
         await self.league.upper.kubectl.apply(*made, verb="create")
+
+    async def configuration(self, name: str, *flags: str) -> Path:
+        """A configuration that the program writes for a kube-scheduler of this name; its path."""
+        path = self.folder / f"{name}.yaml"
+        words = (*self.flags, "--write-scheduler-config", str(path), *flags)
+        async with programs.hansa(*words, log=self.folder / "write.log") as write:
+            assert await write.ended() == 0
+        described = yaml.safe_load(path.read_text())
+        [profile, *_] = described["profiles"]
+        path.write_text(yaml.safe_dump({**described, "profiles": [profile | {"schedulerName": name}]}))
+        return path
 
     async def explain(self, *words: str) -> Any:
         """The output of `hansa explain`, parsed."""

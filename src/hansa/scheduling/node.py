@@ -69,8 +69,8 @@ def with_own(node: Node, own_labels: frozenset[str]) -> Node:
 
 
 def remaining(allocatable: Mapping[str, int], load: Mapping[str, int]) -> requests.Amounts:
-    """Allocatable less the load; negative if the node is overcommitted."""
-    return {name: nano - load.get(name, 0) for name, nano in allocatable.items()}
+    """Allocatable less the load; negative if the node is overcommitted. A load below zero, which is a lie, is none."""
+    return {name: nano - max(0, load.get(name, 0)) for name, nano in allocatable.items()}
 
 
 def with_free(node: Node, free: requests.Amounts) -> Node:

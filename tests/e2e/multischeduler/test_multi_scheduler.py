@@ -1,5 +1,6 @@
 """The seed's promise of the multi-scheduler: no pod is sent where the lower cluster cannot schedule it."""
 
+import json
 import os
 import signal
 
@@ -7,7 +8,8 @@ import pytest
 import yaml
 
 from eventually import eventually
-from league import PATIENCE
+from league import PATIENCE, fresh_name, pod
+from storage_things import claim, storage_class, using, volume
 
 PROVIDER = {"key": "virtual-kubelet.io/provider", "value": "k8s", "effect": "NoSchedule"}
 pytestmark = pytest.mark.timeout(400)
@@ -45,6 +47,102 @@ async def test_constraints_that_the_webhook_parked_are_met_by_nodes_below(schedu
     await scheduler.league.upper.kubectl.apply(pod)
     assert await scheduler.node(namespace, "picky") == "vn-small"
     await small.kubectl("label", "node", name, "disk-")
+
+
+async def test_taints_below_count_and_so_do_the_tolerations_that_the_webhook_parked(scheduler, namespace):
+    small = scheduler.league.lowers["small"]
+    first, *_ = await small.all("nodes")
+    name = first["metadata"]["name"]
+    await small.kubectl("label", "node", name, "disk=ssd")
+    await small.kubectl("taint", "node", name, "team=a:NoSchedule")
+    try:
+        selected = {"nodeSelector": {"disk": "ssd"}}
+        await make_parked(scheduler, namespace, "stranger", selected)
+        assert "1 node(s) had untolerated taint {team: a}" in await scheduler.refusal(namespace, "stranger")
+        await make_parked(scheduler, namespace, "member", selected | {"tolerations": [{"key": "team", "value": "a"}]})
+        assert await scheduler.node(namespace, "member") == "vn-small"
+        assert (await small.find("pod", "member", namespace=namespace))["spec"]["nodeName"] == name
+    finally:
+        await small.kubectl("taint", "node", name, "team-")
+        await small.kubectl("label", "node", name, "disk-")
+
+
+async def make_parked(scheduler, namespace, name, parked):
+    """A pod for virtual nodes only: on an ordinary node, parked constraints mean nothing."""
+    metadata = {"namespace": namespace, "annotations": {"clusterSelector": json.dumps(parked)}}
+    made = pod(name, metadata=metadata, nodeSelector={"type": "virtual-kubelet"})
+    await scheduler.league.upper.kubectl.apply(made)
+
+
+async def test_a_port_that_a_pod_below_has_is_taken(scheduler, namespace):
+    large = scheduler.league.lowers["large"]
+    ports = [{"containerPort": 80, "hostPort": 8080}]
+    container = {"name": "main", "image": "example.com/app:1", "ports": ports}
+    container["resources"] = {"requests": {"cpu": "1500m"}}  # more than the ordinary node has
+    foreign = a_pod("foreign", cpu="1") | {"metadata": {"name": "foreign", "namespace": namespace}}
+    foreign["spec"]["containers"] = [container]
+    await large.kubectl("create", "namespace", namespace)
+    await large.kubectl.apply(foreign)
+    await large.kubectl("wait", "-n", namespace, "--for=condition=Ready", "pod/foreign", "--timeout=60s")
+    await scheduler.make(namespace, "first", cpu="1500m", containers=[container])
+    assert await scheduler.node(namespace, "first") == "vn-small"
+    await scheduler.make(namespace, "second", cpu="1500m", containers=[container])
+    message = await scheduler.refusal(namespace, "second")
+    assert "large: 1 node(s) didn't have free ports for the requested pod ports" in message
+
+
+async def test_when_both_clusters_are_full_a_pod_runs_where_the_first_room_appears(scheduler, namespace):
+    names = [f"p{number}" for number in range(6)]
+    await scheduler.make(namespace, *names, cpu="2")  # four in small, two in large
+    places = {name: await scheduler.node(namespace, name) for name in names}
+    assert sorted(places.values()) == ["vn-large"] * 2 + ["vn-small"] * 4
+    await scheduler.make(namespace, "waiting", cpu="2")
+    message = await scheduler.refusal(namespace, "waiting")
+    assert "Insufficient cpu" in message
+    freed = next(name for name, place in places.items() if place == "vn-small")
+    await scheduler.league.upper.kubectl("delete", "pod", "-n", namespace, freed)
+    assert await scheduler.node(namespace, "waiting") == "vn-small"
+
+
+async def test_a_pod_whose_claim_is_bound_in_one_cluster_goes_there(scheduler, namespace):
+    league, storage, disk = scheduler.league, fresh_name("disks"), fresh_name("disk")
+    upper, small = league.upper.kubectl, league.lowers["small"]
+    await upper.apply(storage_class(storage, "hansa.dev/below"))
+    for lower in league.lowers.values():
+        await lower.kubectl.apply(storage_class(storage))
+    [node, *_] = await small.all("nodes")
+    await small.kubectl.apply(volume(disk, node["metadata"]["name"], storage=storage))
+    made = claim("data", storage=storage)
+    await upper.apply(made | {"metadata": {"name": "data", "namespace": namespace}})
+    await make_using(scheduler, namespace, "first", nodeName="vn-small")
+
+    async def is_bound() -> bool:
+        found = await league.upper.find("pvc", "data", namespace=namespace)
+        return found["status"].get("phase") == "Bound" and await league.upper.find("pv", disk) is not None
+
+    await eventually(is_bound, within=PATIENCE)
+    for name in ("second", "third"):  # large has more room
+        await make_using(scheduler, namespace, name, schedulerName="volumes-below")
+        assert await scheduler.node(namespace, name) == "vn-small"
+    await upper("delete", "pod", "-n", namespace, "--all")
+    await upper("delete", "pvc", "-n", namespace, "data")
+    await league.gone(small, "pvc", "data", namespace=namespace)
+    await small.kubectl("delete", "pv", disk)
+
+
+async def make_using(scheduler, namespace, name, **spec):
+    made = using(name, "data", **spec)
+    await scheduler.league.upper.kubectl.apply(made | {"metadata": {"name": name, "namespace": namespace}})
+    await scheduler.node(namespace, name)
+
+
+async def test_a_frozen_cluster_holds_up_no_pod_for_another_one(scheduler, namespace):
+    with scheduler.league.lowers["small"].frozen():
+        await scheduler.make(namespace, "three", cpu="3")
+        assert await scheduler.node(namespace, "three") == "vn-large"
+    await scheduler.league.ready()
+    await scheduler.make(namespace, "two", cpu="2")
+    assert await scheduler.node(namespace, "two") == "vn-small"
 
 
 async def test_ordinary_nodes_take_pods_as_ever(scheduler, namespace):
@@ -145,14 +243,6 @@ async def test_what_explain_says_would_make_a_pod_fit_does(scheduler, namespace,
     assert answer["cluster"] == "small"
     await scheduler.make(namespace, "third", cpu="2")
     assert await scheduler.node(namespace, "third") == "vn-small"
-
-
-async def test_the_rights_of_the_manifests_are_enough_and_all_needed(scheduler):
-    """For what the tests before it did."""
-    await scheduler.stop()
-    for account in scheduler.accounts:
-        await eventually(account.ended)
-        assert (account.refused(), account.unused()) == (set(), set())
 
 
 def a_pod(name, *, cpu):

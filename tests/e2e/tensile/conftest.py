@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 import programs
+from accounts import Account
 from eventually import eventually
 from hansa.admission import configuration
 from hansa.local import ClusterSpec, NodeShape
@@ -13,6 +14,19 @@ from league import League, fresh_name, member
 
 HERE = Path(__file__).parent
 FLUSH = {"kube-apiserver": ("--audit-log-batch-max-wait=200ms",)}
+
+
+POLICY = """
+apiVersion: descheduler/v1alpha2
+kind: DeschedulerPolicy
+profiles:
+- name: below
+  pluginConfig:
+  - name: RemovePodsUnschedulableBelow
+    args: {minPendingSeconds: 0, freezeSeconds: FREEZE}
+  plugins:
+    deschedule: {enabled: [RemovePodsUnschedulableBelow]}
+"""
 
 
 @pytest.fixture(scope="package")
@@ -64,6 +78,29 @@ async def webhook(shared_league, tmp_path_factory):
         await eventually(lambda: upper.find(configuration.RESOURCE.plural, configuration.DEFAULT_NAME))
         yield program
         await upper.kubectl("delete", configuration.RESOURCE.plural, configuration.DEFAULT_NAME)
+
+
+@pytest.fixture
+async def descheduler_account(league, tmp_path):
+    """The service account of the descheduler, with the rights of its manifest."""
+    made = Account(league.upper, "hansa-system", "hansa-descheduler", ("descheduler",), tmp_path / "account.kubeconfig")
+    await made.settle()
+    yield made
+    assert made.refused() == set()
+    await made.leave()
+
+
+@pytest.fixture
+def descheduling(webhook, descheduler_account, tmp_path):
+    """Runs the descheduler for a block; `name` is that of its log."""
+
+    def running(*flags, freeze="300", name="descheduler"):
+        policy = tmp_path / "policy.yaml"
+        policy.write_text(POLICY.replace("FREEZE", freeze))
+        upper = ["--kubeconfig", str(descheduler_account.kubeconfig), "--policy-config-file", str(policy)]
+        return programs.hansa("descheduler", *upper, *flags, log=tmp_path / f"{name}.log")
+
+    return running
 
 
 def pytest_collection_modifyitems(items):

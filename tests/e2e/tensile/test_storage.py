@@ -10,52 +10,10 @@ import yaml
 from eventually import eventually
 from hansa import local
 from hansa.programs import ports
-from league import fresh_name, pod
+from league import fresh_name
+from storage_things import claim, storage_class, using, volume
 
 SCHEDULER = Path(__file__).parents[3] / "deploy" / "tensile" / "scheduler.yaml"
-CLASS = "local-disks"
-
-
-def storage_class(name=CLASS, provisioner="kubernetes.io/no-provisioner"):
-    return {
-        "apiVersion": "storage.k8s.io/v1",
-        "kind": "StorageClass",
-        "metadata": {"name": name},
-        "provisioner": provisioner,
-        "volumeBindingMode": "WaitForFirstConsumer",
-    }
-
-
-def volume(name, node, *, storage=CLASS, mode="ReadWriteOnce"):
-    here = {"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}
-    return {
-        "apiVersion": "v1",
-        "kind": "PersistentVolume",
-        "metadata": {"name": name},
-        "spec": {
-            "capacity": {"storage": "1Gi"},
-            "accessModes": [mode],
-            "storageClassName": storage,
-            "persistentVolumeReclaimPolicy": "Retain",
-            "local": {"path": "/disk"},
-            "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [here]}]}},
-        },
-    }
-
-
-def claim(name, *, storage=CLASS, mode="ReadWriteOnce"):
-    resources = {"requests": {"storage": "1Gi"}}
-    return {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "metadata": {"name": name},
-        "spec": {"accessModes": [mode], "storageClassName": storage, "resources": resources},
-    }
-
-
-def using(name, claim_name, **spec):
-    volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": claim_name}}]
-    return pod(name, volumes=volumes, **spec)
 
 
 async def test_a_claim_is_bound_in_the_lower_cluster_and_its_volume_is_synced_up(league, upper_namespace):

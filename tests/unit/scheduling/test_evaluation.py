@@ -93,6 +93,12 @@ def test_node_selectors_work_on_labels_of_shapes_and_on_names_of_nodes():
     assert answer(a_pod(affinity=required_nodes(not_first)), view) == "r1/n2"
 
 
+def test_requests_below_zero_give_a_node_no_more_than_it_has():
+    """An API server refuses them, but a cluster may show anything."""
+    view = a_view(a_node("n1", cpu="0"), a_pod("p", on="n1", cpu="-5"))
+    assert answer(a_pod(cpu="1"), view) == "r1: Insufficient cpu (requested 1, most free 0 on node n1)"
+
+
 def listening(name, on="", **port):
     ports = [{"containerPort": 80, "hostPort": 8080, **port}]
     return a_pod(name, on=on, cpu="1", containers=[{"name": "c", "ports": ports}])
