@@ -68,12 +68,15 @@ class MultiScheduler:
     async def configuration(self, name: str, *flags: str) -> Path:
         """A configuration that the program writes for a kube-scheduler of this name; its path."""
         path = self.folder / f"{name}.yaml"
-        words = (*self.flags, "--write-scheduler-config", str(path), *flags)
+        own = self.flags.index("--kubeconfig")  # of the extender's account; kube-scheduler has that of the file
+        words = (*self.flags[:own], "--write-scheduler-config", str(path), *flags)
         async with programs.hansa(*words, log=self.folder / "write.log") as write:
             assert await write.ended() == 0
         described = yaml.safe_load(path.read_text())
         [profile, *_] = described["profiles"]
-        path.write_text(yaml.safe_dump({**described, "profiles": [profile | {"schedulerName": name}]}))
+        # Without leader election: the schedulers decide at the same time.
+        changed = {"profiles": [profile | {"schedulerName": name}], "leaderElection": {"leaderElect": False}}
+        path.write_text(yaml.safe_dump(described | changed))
         return path
 
     async def explain(self, *words: str) -> Any:
