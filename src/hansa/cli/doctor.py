@@ -6,15 +6,17 @@ import textwrap
 from collections.abc import Iterable
 from typing import Any
 
-from hansa.app.doctor import examination, finding
+from hansa.app.doctor import examination, finding, rights
 from hansa.app.doctor.finding import Examined, Finding, Level
 from hansa.cli import cluster_flags, log_flags
 from hansa.runtime.clock import SystemClock
+from hansa.runtime.errors import HansaError
 
 EXAMPLES = """\
 examples:
   hansa doctor
   hansa doctor --context meta --context r1 -o json
+  hansa doctor --kubeconfig syncer.kubeconfig --component vc-syncer
 
 The exit code is 0 if nothing is broken, and 1 if there are problems. Warnings are what may break tomorrow, and
 unknown is what could not be examined.
@@ -34,14 +36,25 @@ def add_to(commands: Any) -> None:
         allow_abbrev=False,
     )
     cluster_flags.add_to(parser)
+    parser.add_argument(
+        "--component",
+        metavar="NAME",
+        default="",
+        help="examine whether the credentials given have the rights of this component (default: examine the service"
+        " accounts that are there)",
+    )
     log_flags.add_to(parser)
     parser.set_defaults(run=_run)
 
 
 async def _run(arguments: argparse.Namespace) -> int:
     log_flags.apply(arguments)
+    if arguments.component not in ("", *(known := rights.components())):
+        raise HansaError(f'--component "{arguments.component}" is not known: use one of {", ".join(known)}')
     asked = cluster_flags.asked(arguments)
-    found = await examination.examine(asked, deadline=arguments.timeout, clock=SystemClock())
+    found = await examination.examine(
+        asked, deadline=arguments.timeout, clock=SystemClock(), component=arguments.component
+    )
     print(_json(found) if arguments.output == "json" else "\n\n".join(map(_text, found)))
     return 1 if any(one.has_problem for one in found) else 0
 

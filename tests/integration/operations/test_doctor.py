@@ -209,7 +209,15 @@ async def test_what_may_not_be_read_is_unknown_and_hides_nothing_else(account):
     ran = await hansa("doctor", "--kubeconfig", str(path), "-o", "json")
     [cluster] = ran.json["clusters"]
     checks = {one["check"]: one["level"] for one in cluster["findings"]}
-    assert checks.keys() >= {"reachability", "versions", "clocks", "certificates", "webhooks", "network policy"}
+    assert checks.keys() >= {
+        "permissions",
+        "reachability",
+        "versions",
+        "clocks",
+        "certificates",
+        "webhooks",
+        "network policy",
+    }
     assert set(checks.values()) == {"unknown"}
     assert ran.code == 0
 
@@ -219,3 +227,32 @@ async def test_a_cluster_that_is_gone_is_a_problem(tmp_path, clusters):
     path.write_text(config_of(clusters["r1"], token="no").replace(clusters["r1"].cluster.server, "https://127.0.0.1:1"))
     ran = await hansa("doctor", "--kubeconfig", str(path))
     assert (ran.code, "check the address in the kubeconfig" in " ".join(ran.out.split())) == (1, True), ran
+
+
+async def test_a_right_that_a_role_lost_is_found(clusters):
+    """Service accounts that are installed are examined by an administrator."""
+    side = clusters["r1"]
+    where = ("--kubeconfig", str(side.cluster.kubeconfig), "--mode", "tensile")
+    assert (await hansa("install", *where, "--no-wait")).code == 0
+    try:
+        found = [one for one in await examined(side) if one.check == "permissions"]
+        assert [one.level for one in found] == [Level.OK] * 2, found
+        role = await side.client.get(resources.CLUSTER_ROLES, "hansa-webhook")
+        rules = [rule for rule in role.get("rules") if "nodes" not in rule["resources"]]
+        await side.client.patch(resources.CLUSTER_ROLES, "hansa-webhook", {"rules": rules})
+        [found] = bad(await examined(side), "permissions")
+        assert found.what.startswith("service account hansa-system/hansa-webhook may not list nodes, list persist")
+        assert "hansa install" in found.remedy
+    finally:
+        assert (await hansa("uninstall", *where)).code == 0
+
+
+async def test_the_rights_of_credentials_are_those_of_a_component_or_not(meta, account):
+    administrator = await hansa("doctor", "--kubeconfig", str(meta.cluster.kubeconfig), "--component", "vc-manager")
+    assert "these credentials, as vc-manager: all" in administrator.out
+    path = await account("half", [{"apiGroups": ["tenancy.x-k8s.io"], "resources": ["*"], "verbs": ["*"]}])
+    ran = await hansa("doctor", "--kubeconfig", str(path), "--component", "vc-manager")
+    words = " ".join(ran.out.split())
+    assert (ran.code, "these credentials, as vc-manager may not create configmaps" in words) == (1, True), ran
+    ran = await hansa("doctor", "--kubeconfig", str(path), "--component", "kubelet")
+    assert (ran.code, '--component "kubelet" is not known: use one of hansa-agent' in ran.err) == (1, True), ran

@@ -5,11 +5,22 @@ import email.utils
 
 import pytest
 
-from hansa.app.doctor import certificates, clocks, network_policy, reachability, versions, visiting, webhooks
+from hansa.app.doctor import (
+    certificates,
+    clocks,
+    network_policy,
+    permissions,
+    reachability,
+    rights,
+    versions,
+    visiting,
+    webhooks,
+)
 from hansa.app.doctor.finding import Level
 from hansa.app.doctor.visiting import Role, Visit
+from hansa.app.installation.rendering import Mode
 from hansa.kube import errors
-from hansa.kube.objects import Object
+from hansa.kube.objects import NamespacedName, Object
 from hansa.tenancy import installing
 
 NOW = datetime.datetime(2026, 1, 2, 3, 4, 5, 600_000, tzinfo=datetime.UTC)
@@ -167,3 +178,26 @@ def test_webhooks_of_others_are_left_alone():
         True,
         False,
     ]
+
+
+def test_the_rights_of_a_component_are_those_of_its_roles():
+    pool = rights.of_mode(Mode.POOL, "here")
+    assert {one.name for one in pool} == {"vc-manager", "vc-scheduler", "vc-syncer"}
+    assert {one.namespace for one in pool} == {"here"}
+    scheduler = pool[NamespacedName("here", "vc-scheduler")]
+    assert rights.Right("get", "", "namespaces", name="kube-system") in scheduler
+    assert rights.Right("update", "coordination.k8s.io", "leases", namespace="here") in scheduler
+    assert rights.of_component("kubelet") == []
+
+
+@pytest.mark.parametrize(
+    ("accounts", "known"),
+    [
+        (("vc-manager", "vc-syncer", "vn-agent"), {"vc-manager", "vc-syncer", "vn-agent"}),
+        (("vc-manager", "vc-syncer", "vc-scheduler"), {"vc-manager", "vc-syncer", "vc-scheduler"}),
+        (("vc-manager",), set()),
+    ],
+)
+def test_the_mode_is_known_by_its_service_accounts(accounts, known):
+    found = permissions.wanted(NamespacedName("here", name) for name in accounts)
+    assert {one.name for one in found} == known

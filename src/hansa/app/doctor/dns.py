@@ -35,7 +35,8 @@ async def _tenant(visit: Visit, surveyed: Survey, reader: Reader) -> Finding:
                     CHECK,
                     f"{visit} has no Service {DNS_SERVICE}",
                     why=WHY,
-                    remedy="install CoreDNS in the tenant (docs/tenants.md, DNS)",
+                    remedy="vc-syncer creates CoreDNS unless --tenant-dns=false is given: see its flags and log, or"
+                    " install a DNS of your own in the tenant (docs/tenants.md)",
                 )
             ready = await webhooks.ready_endpoints(inside, DNS_SERVICE)
     except HansaError as error:

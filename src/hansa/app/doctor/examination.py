@@ -11,6 +11,7 @@ from hansa.app.doctor import (
     dns,
     finding,
     network_policy,
+    permissions,
     reachability,
     surveying,
     versions,
@@ -31,12 +32,13 @@ from hansa.runtime.errors import HansaError
 ROUNDS: Final = 3  # deadlines that one check may take: it reads several things
 
 
-async def examine(clusters: Iterable[Asked], *, deadline: float, clock: Clock) -> list[Examined]:
-    """Examine these clusters."""
-    return list(await asyncio.gather(*(_cluster(one, deadline=deadline, clock=clock) for one in clusters)))
+async def examine(clusters: Iterable[Asked], *, deadline: float, clock: Clock, component: str = "") -> list[Examined]:
+    """Examine these clusters; with a component, whether our credentials have its rights."""
+    work = (_cluster(one, deadline=deadline, clock=clock, component=component) for one in clusters)
+    return list(await asyncio.gather(*work))
 
 
-async def _cluster(asked: Asked, *, deadline: float, clock: Clock) -> Examined:
+async def _cluster(asked: Asked, *, deadline: float, clock: Clock, component: str) -> Examined:
     try:
         credentials = await asked.source.find()
         server = (await credentials.access()).server
@@ -49,14 +51,15 @@ async def _cluster(asked: Asked, *, deadline: float, clock: Clock) -> Examined:
         if here.error is not None:
             bad = certificates.examine([here], [], clock.wall())
             return Examined(asked.name, server, (_unreachable(str(here.error)), *bad))
-        findings = await _all(surveyed, here, reader)
+        findings = await _all(surveyed, here, reader, component)
     return Examined(asked.name, server, tuple(findings))
 
 
-async def _all(surveyed: Survey, here: Visit, reader: Reader) -> list[Finding]:
+async def _all(surveyed: Survey, here: Visit, reader: Reader, component: str) -> list[Finding]:
     found = [_unread(sentence) for sentence in surveyed.unread]
     found += reachability.examine(surveyed.visits)
     checks = await asyncio.gather(
+        _guarded(permissions.CHECK, permissions.examine(reader, component), reader),
         _guarded(versions.CHECK, versions.examine(surveyed.visits, reader), reader),
         _guarded(clocks.CHECK, _clocks(surveyed, here, reader), reader),
         _guarded(certificates.CHECK, _certificates(surveyed, reader), reader),
