@@ -22,13 +22,20 @@ PAGE_BYTES = 4096
 @contextlib.asynccontextmanager
 async def idle_sessions(client: Client, pod: str, number: int) -> AsyncIterator[None]:
     """So many sessions in a pod, such as `default/pods/web`, for as long as the block lasts."""
-    path = f"/api/v1/namespaces/{pod}/exec?command=sleep&command=1000000&stdout=true"
+    command = "command=sh&command=-c&command=echo+begun%3B+exec+sleep+1000000"
+    path = f"/api/v1/namespaces/{pod}/exec?{command}&stdout=true"
     slots = asyncio.Semaphore(AT_ONCE)
     async with contextlib.AsyncExitStack() as stack:
 
         async def open_one() -> None:
             async with slots:
-                stack.callback((await client.tunnel("GET", path, headers=UPGRADE)).close)
+                opened = await client.tunnel("GET", path, headers=UPGRADE)
+                stack.callback(opened.close)
+                received = b""
+                while b"begun" not in received:  # an API server answers before it calls the kubelet
+                    more = await opened.read()
+                    assert more, received
+                    received += more
 
         await asyncio.gather(*(open_one() for _ in range(number)))
         yield

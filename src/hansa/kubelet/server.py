@@ -4,6 +4,7 @@ What a request means is left to the handler: `node.Node` for a virtual node.
 """
 
 import asyncio
+import collections
 import contextlib
 import logging
 import socket
@@ -19,7 +20,9 @@ from hansa.runtime.errors import HansaError
 
 log = logging.getLogger(__name__)
 MOST_CONNECTIONS = 1000  # of a server, after the handshake; further ones are closed
-MOST_HANDSHAKES = 100  # at a time; the oldest is dropped for a further one, so that idle connections exclude no caller
+# At a time; for a further one, the oldest of the address with most of them is dropped: neither idle connections nor a
+# burst from one address exclude callers at others.
+MOST_HANDSHAKES = 100
 HEAD_SECONDS = 10.0  # from the handshake to the end of the request's head
 ACCEPT_RETRY = 0.1  # seconds until the next attempt to accept, when there are too many open files
 
@@ -57,7 +60,7 @@ class Server:
         self._listening, self._tls, self._handle, self._distrusted = listening, tls, handle, distrusted
         self._context: ssl.SSLContext
         self._connections: set[asyncio.Task[None]] = set()
-        self._handshakes: dict[asyncio.Task[None], None] = {}  # those of the connections, oldest first
+        self._handshakes: dict[asyncio.Task[None], str] = {}  # of these: their addresses, oldest first
 
     async def run(self) -> None:
         """Serve until cancelled; connections end with it. A new certificate is used by new connections."""
@@ -79,7 +82,7 @@ class Server:
         self._listening.setblocking(False)
         while True:
             try:
-                accepted, _ = await loop.sock_accept(self._listening)
+                accepted, (address, *_) = await loop.sock_accept(self._listening)
             except OSError as error:
                 log.warning("connection not accepted", extra={"server": self.name, "error": str(error)})
                 await asyncio.sleep(ACCEPT_RETRY)
@@ -91,12 +94,13 @@ class Server:
                 self._give_up()
             task = asyncio.create_task(self._serve(accepted))
             self._connections.add(task)
-            self._handshakes[task] = None
+            self._handshakes[task] = address
             task.add_done_callback(self._ended)
             await asyncio.sleep(0)  # it begins before it can be given up, so that it closes its socket
 
     def _give_up(self) -> None:
-        oldest = next(iter(self._handshakes))
+        [(busiest, _)] = collections.Counter(self._handshakes.values()).most_common(1)
+        oldest = next(task for task, address in self._handshakes.items() if address == busiest)
         del self._handshakes[oldest]
         oldest.cancel()
         self._distrusted()

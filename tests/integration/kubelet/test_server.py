@@ -187,6 +187,18 @@ async def test_idle_connections_shut_nobody_out(lab, monkeypatch):
         writer.close()
 
 
+async def test_a_burst_of_connections_from_one_address_shuts_out_none_from_another(lab, monkeypatch):
+    monkeypatch.setattr(server, "MOST_HANDSHAKES", 5)
+    early = await asyncio.open_connection("127.0.0.1", lab.port, local_addr=("127.0.0.2", 0))
+    burst = [await asyncio.open_connection("127.0.0.1", lab.port) for _ in range(30)]
+    async with asyncio.timeout(60):
+        assert await burst[0][0].read() == b""
+    assert lab.distrusted >= 25
+    assert not early[0].at_eof()
+    for _, writer in (early, *burst):
+        writer.close()
+
+
 async def test_a_connection_counts_until_it_is_closed(lab, monkeypatch):
     """A caller that does not end TLS is cut."""
     monkeypatch.setattr(server, "MOST_CONNECTIONS", 1)
