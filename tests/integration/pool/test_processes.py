@@ -4,6 +4,7 @@ import pytest
 
 from hansa.kube import resources
 
+FENCE = {"name": "hansa-fence", "namespace": "kube-system"}
 pytestmark = pytest.mark.timeout(400)  # the first one begins with three clusters, maybe on a busy machine
 
 
@@ -83,3 +84,23 @@ async def test_a_super_cluster_may_join_after_placements_name_it(lab, namespace)
     assert await lab.supers["r2"].look(resources.NAMESPACES, lab.tenant.below(namespace)) is None
     await lab.join("r2")
     await lab.meta.phase("early", namespace)
+
+
+async def test_replicas_share_the_tenants_and_renew_all_fences_when_one_of_them_dies(lab, namespace):
+    for name in ("a", "b"):
+        await lab.start(name, "--pool", "--share-tenants", "--lost-after", "6")
+    await lab.namespace(namespace, "r1", "r2")
+    for cluster in ("r1", "r2"):
+        await lab.pod(namespace, f"in-{cluster}", cluster)
+        await lab.meta.phase(f"in-{cluster}", namespace)
+    serving = [name for name in ("a", "b") if "tenant added" in lab.log(name).read_text()]
+    lab.syncers[serving[-1]].kill()
+    await lab.syncers.pop(serving[-1]).ended()
+    fences = {name: await side.client.get(resources.LEASES, **FENCE) for name, side in lab.supers.items()}
+    for cluster, side in lab.supers.items():
+        await lab.pod(namespace, f"then-in-{cluster}", cluster)
+        await lab.meta.phase(f"then-in-{cluster}", namespace)
+        version = fences[cluster].version
+        await side.there(
+            resources.LEASES, **FENCE, when=lambda one, old=version: one["metadata"]["resourceVersion"] != old
+        )

@@ -45,6 +45,31 @@ def test_a_failed_renewal_is_counted_by_its_answer(error, answer):
     assert answers(error) == [answer]
 
 
+def test_a_fence_that_another_replica_renews_is_left_to_it():
+    async def main(world):
+        renewed, is_due = [], [True]
+
+        async def patch(*_, **__):
+            renewed.append(world.clock.now())
+            return Object.of({"kind": "Lease", "metadata": {"name": "hansa-fence"}})
+
+        async def meta():
+            return "m"
+
+        renewer = FenceRenewer(SETTINGS, meta, is_due=lambda _: is_due[0], clock=world.clock, metrics=world.metrics)
+        health = types.SimpleNamespace(error="", listen=lambda _: lambda: None)
+        cluster = types.SimpleNamespace(name="r1", client=types.SimpleNamespace(patch=patch), health=health)
+        run = asyncio.create_task(renewer.run(cluster))
+        await world.clock.sleep(15)
+        is_due[0] = False
+        await world.clock.sleep(60)
+        run.cancel()
+        await asyncio.wait([run])
+        return renewed
+
+    assert simulation.run(main) == [0.0, 10.0]
+
+
 @pytest.mark.parametrize(("has_agent", "reason"), [(True, "AgentRunning"), (False, "AgentNotResponding")])
 async def test_the_state_of_an_agent_is_annotated_and_reported(has_agent, reason):
     recorded = []
