@@ -126,6 +126,7 @@ class Membership:
         if self._share.claimed and leases.get(self._lease.key) is None:
             log.warning("member's Lease is gone", extra={"lease": str(self._lease.key)})
             self._share.lost(now)
+            self._guard.stop_after(0.0)
             self._renew_at = now
         with self._noticed():
             self._share.observe(self._peers(leases.values()), now)
