@@ -12,6 +12,7 @@ import yaml
 from command_runs import hansa
 from eventually import eventually
 
+KILL_LINE = "\x15"  # Ctrl-U
 SCRIPTS = sysconfig.get_path("scripts")
 
 
@@ -73,22 +74,22 @@ async def bash(environment, tmp_path):
     os.close(master)
 
 
-@pytest.mark.parametrize(
-    ("typed", "shown"),
-    [
-        ("hansa stat\t", "hansa status "),
-        ("hansa status --cont\t", "--context "),
-        ("hansa status --context ham\t", "hamburg "),
-        ("hansa join lu\t", "lubeck "),
-        ("hansa vc-manager --provisioner stat\t", "statefulset "),
-        ("hansa local do\t", "down "),
-        ("hansa status --kubeconfig con\t", "config "),
-        ("kubectl-vc up\t", "upgrade "),
-        ("kubectl-hansa doc\t", "doctor "),
-    ],
-)
-async def test_bash_completes_commands_flags_contexts_and_files(bash, typed, shown):
-    await bash.type(typed, typed.rstrip("\t")[:-3], shown)
+TYPED = {
+    "hansa stat\t": "hansa status ",
+    "hansa status --cont\t": "--context ",
+    "hansa status --context ham\t": "hamburg ",
+    "hansa join lu\t": "lubeck ",
+    "hansa vc-manager --provisioner stat\t": "statefulset ",
+    "hansa local do\t": "down ",
+    "hansa status --kubeconfig con\t": "config ",
+    "kubectl-vc up\t": "upgrade ",
+    "kubectl-hansa doc\t": "doctor ",
+}
+
+
+async def test_bash_completes_commands_flags_contexts_and_files(bash):
+    for typed, shown in TYPED.items():
+        await bash.type(f"{KILL_LINE}{typed}", shown)
 
 
 @pytest.mark.parametrize(
