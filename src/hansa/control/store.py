@@ -96,18 +96,25 @@ class Store(table.Table):
 
     def put(self, key: objects.NamespacedName, new: objects.Object | None) -> None:
         """Replace or remove an object, and notify the listeners; without its content if there is too much."""
-        if (outlines := self._outlines) is not None:
-            known = self.get(key) is not None
-            if new is not None:
-                outlines.check(new, outlines.used - known)
-            outlines.used += (new is not None) - known
         if (budget := self._budget) is not None:
-            before = content_budget.content(self.get(key))
-            new = None if new is None else budget.fitting(new, besides=before)
-            after = content_budget.content(new)
-            budget.move(before, after)
-            self._content += after - before
+            new = self._counted(self.get(key), new, budget)
         super().put(key, new)
+
+    def _counted(
+        self, old: objects.Object | None, new: objects.Object | None, budget: ContentBudget
+    ) -> objects.Object | None:
+        """The object as it fits, which is counted in place of the old one. If it raises, nothing is counted."""
+        known, outlines = int(old is not None), self._outlines
+        if new is not None and outlines is not None:
+            outlines.check(new, outlines.used - known)
+        before = content_budget.content(old)
+        new = None if new is None else budget.fitting(new, besides=before)
+        after = content_budget.content(new)
+        budget.move(before, after)
+        self._content += after - before
+        if outlines is not None:
+            outlines.used += int(new is not None) - known
+        return new
 
     def close(self) -> None:
         """End the timers and gauges; the store is not used any more."""

@@ -428,3 +428,15 @@ def test_an_object_whose_outline_would_be_long_is_refused(field):
         return len(cache)
 
     assert run(main) == 0
+
+
+def test_an_object_that_a_strict_budget_refuses_is_not_counted():
+    async def main(world):
+        outlines = OutlineBudget(3)
+        cache = make(world, budget=ContentBudget(150, outlines, is_strict=True))
+        listed(cache, 10, a_map("a", 1, 98))
+        with pytest.raises(errors.Unreachable, match="MiB"):
+            cache.apply(watching.Added(a_map("b", 11, 98)))
+        return outlines.used, len(cache)
+
+    assert run(main) == (1, 1)
