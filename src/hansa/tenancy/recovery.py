@@ -85,6 +85,12 @@ class Recovery:
                 for copy in await _copies(super_cluster, resource, name):
                     if (upper := await self._ensure(copy, resource, result)) is not None:
                         await self._adopt(super_cluster, copy, resource, upper, result)
+                    elif recovered.upper_of(copy, resource) is None:
+                        await self._hand_over(super_cluster, copy, resource, result)
+        for resource in recovered.OTHERS:
+            for copy in await _copies(super_cluster, resource, name):
+                if recovered.is_computed(copy) or self.deletes_pods:
+                    await self._hand_over(super_cluster, copy, resource, result)
         for pod in await _copies(super_cluster, resources.PODS, name):
             await self._end_pod(super_cluster, pod, result)
 
@@ -106,13 +112,20 @@ class Recovery:
     async def _adopt(
         self, super_cluster: Client, copy: Object, resource: Resource, upper: Object, result: Result
     ) -> None:
-        patch = recovered.adoption(copy, upper, self.tenant_id)
-        if not patch:
-            return
-        with result.attempt(f"copy {copy.key} of {resource.kind} {upper.key}"):
-            if not self.is_dry_run:
-                await super_cluster.patch(resource, copy.name, patch, namespace=copy.namespace)
-            result.counts["adopted", resource.kind] += 1
+        if patch := recovered.adoption(copy, upper, self.tenant_id):
+            with result.attempt(f"copy {copy.key} of {resource.kind} {upper.key}"):
+                await self._patch(super_cluster, copy, resource, patch)
+                result.counts["adopted", resource.kind] += 1
+
+    async def _hand_over(self, super_cluster: Client, copy: Object, resource: Resource, result: Result) -> None:
+        """Leave a copy to vc-syncer, which updates it, or deletes it if the tenant has no such object."""
+        if patch := recovered.handover(copy, self.tenant_id):
+            with result.attempt(f"copy {copy.key} of {resource.kind}"):
+                await self._patch(super_cluster, copy, resource, patch)
+
+    async def _patch(self, super_cluster: Client, copy: Object, resource: Resource, patch: dict[str, object]) -> None:
+        if not self.is_dry_run:
+            await super_cluster.patch(resource, copy.name, patch, namespace=copy.namespace)
 
     async def _end_pod(self, super_cluster: Client, pod: Object, result: Result) -> None:
         """A copy whose pod is lost: its owner is lost as well, and creates others when it is applied again."""

@@ -56,34 +56,51 @@ async def _synced(tenants, reason):
     return await eventually(look, within=90)
 
 
-async def test_a_tenant_that_lost_its_data_keeps_its_objects_and_recovers_them(
-    tenants, phoenix, fleet, kubectl, tmp_path
-):
-    below, space = tenants.super, phoenix.below("app")
-    labels = {"app.kubernetes.io/part-of": "shop", "team": "a_b"}
-    await phoenix.make(resources.NAMESPACES, "app", metadata={"labels": labels})
-    secret = {"data": {"key": base64.b64encode(b"value").decode()}}
+POLICY = {"podSelector": {"matchLabels": {"app": "web"}}, "ingress": [{}]}
+NOT_RECOVERED = (resources.NETWORK_POLICIES, resources.PODS)
+LABELS = {"app.kubernetes.io/part-of": "shop", "team": "a_b"}
+SECRET = {"data": {"key": base64.b64encode(b"value").decode()}}
+
+
+async def _make_shop(phoenix):
+    """One object of each kind that can be recovered, and a pod; the Service."""
+    await phoenix.make(resources.NAMESPACES, "app", metadata={"labels": LABELS})
     await phoenix.make(
         resources.CONFIG_MAPS, "config", "app", metadata={"labels": {"app": "web"}}, data={"colour": "blue"}
     )
-    await phoenix.make(resources.SECRETS, "secret", "app", **secret)
+    await phoenix.make(resources.SECRETS, "secret", "app", **SECRET)
     await phoenix.make(resources.PERSISTENT_VOLUME_CLAIMS, "data", "app", spec=CLAIM)
+    await phoenix.make(resources.NETWORK_POLICIES, "web", "app", spec=POLICY)
     service = await phoenix.make(
         resources.SERVICES, "web", "app", spec={"type": "NodePort", "selector": {"app": "web"}, "ports": [{"port": 80}]}
     )
     await phoenix.there(resources.SERVICE_ACCOUNTS, "default", "app")
     await phoenix.make(resources.PODS, "web-0", "app", **pod(metadata={"labels": {"app": "web"}}))
     await phoenix.phase("web-0", "app")
-    kept = {
+    return service
+
+
+async def _uids(below, space):
+    """The uids of the copies."""
+    return {
         (resource, name): (await below.there(resource, name, space))["metadata"]["uid"]
         for resource, name in (
             (resources.CONFIG_MAPS, "config"),
             (resources.SECRETS, "secret"),
             (resources.PERSISTENT_VOLUME_CLAIMS, "data"),
             (resources.SERVICES, "web"),
+            (resources.NETWORK_POLICIES, "web"),
             (resources.PODS, "web-0"),
         )
     }
+
+
+async def test_a_tenant_that_lost_its_data_keeps_its_objects_and_recovers_them(
+    tenants, phoenix, fleet, kubectl, tmp_path
+):
+    below, space = tenants.super, phoenix.below("app")
+    service = await _make_shop(phoenix)
+    kept = await _uids(below, space)
 
     await _lose_data(fleet, phoenix)
     message = await _synced(tenants, "DataLost")
@@ -103,23 +120,27 @@ async def test_a_tenant_that_lost_its_data_keeps_its_objects_and_recovers_them(
     output = await vc("recover", NAME)
     assert "1 pods that the tenant lost still run (app/web-0)" in output
     await _synced(tenants, "Syncing")
-    assert (await phoenix.look(resources.NAMESPACES, "app"))["metadata"]["labels"].items() >= labels.items()
+    assert (await phoenix.look(resources.NAMESPACES, "app"))["metadata"]["labels"].items() >= LABELS.items()
     config = await phoenix.look(resources.CONFIG_MAPS, "config", "app")
     assert (config["data"], config["metadata"]["labels"]) == ({"colour": "blue"}, {"app": "web"})
     assert not any("hansa.dev" in key or "tenancy" in key for key in config["metadata"].get("annotations", {}))
-    assert (await phoenix.look(resources.SECRETS, "secret", "app"))["data"] == secret["data"]
+    assert (await phoenix.look(resources.SECRETS, "secret", "app"))["data"] == SECRET["data"]
     again = await phoenix.look(resources.SERVICES, "web", "app")
     for field in ("clusterIP", "selector", "ports"):
         assert again["spec"][field] == service["spec"][field]
 
     await phoenix.client.patch(resources.CONFIG_MAPS, "config", {"data": {"colour": "red"}}, namespace="app")
     await below.there(resources.CONFIG_MAPS, "config", space, when=lambda found: found["data"] == {"colour": "red"})
+    policy = await below.look(resources.NETWORK_POLICIES, "web", space)
+    assert policy["metadata"]["uid"] == kept[resources.NETWORK_POLICIES, "web"], "it serves the pods that still run"
+    await phoenix.make(resources.NETWORK_POLICIES, "web", "app", spec=POLICY | {"ingress": []})
     output = await vc("recover", NAME, "--delete-pods")
     assert "copy of Pod app/web-0 deleted" in output
+    await below.there(resources.NETWORK_POLICIES, "web", space, when=lambda found: not found["spec"].get("ingress"))
     await phoenix.make(resources.PODS, "web-0", "app", **pod())
     await phoenix.phase("web-0", "app")
     for (resource, name), uid in kept.items():
-        if resource != resources.PODS:
+        if resource not in NOT_RECOVERED:
             assert (await below.look(resource, name, space))["metadata"]["uid"] == uid, f"{name} was adopted"
     output = await vc("recover", NAME)
     assert "has nothing to recover" in output

@@ -108,7 +108,8 @@ def _add_recover(recover: argparse.ArgumentParser) -> None:
     recover.add_argument(
         "--delete-pods",
         action="store_true",
-        help="delete copies of lost pods; do this when their workloads have been applied again (default false)",
+        help="delete copies of lost pods, policies, budgets and Ingresses; do this when these and the workloads have"
+        " been applied again (default false)",
     )
 
 

@@ -26,7 +26,7 @@ _CLAIM_FIELDS: Final = (
 def upper_of(copy: Object, resource: Resource) -> Object | None:
     """The tenant's object of a copy; None if the copy has none, or if the tenant's own controllers create it."""
     origin, fields = stamp.of(copy), FIELDS[resource]
-    if origin is None or origin.uid == NO_UID or _is_generated(copy, origin.name):
+    if origin is None or is_computed(copy) or _is_generated(copy, origin.name):
         return None
     labels, annotations = _labels(copy, resource), _carried(copy.annotations, stamp.carried(copy)[1])
     found = {"name": origin.name, "namespace": origin.namespace, "labels": labels, "annotations": annotations}
@@ -34,12 +34,27 @@ def upper_of(copy: Object, resource: Resource) -> Object | None:
     return Object.of({**kind, "metadata": {name: value for name, value in found.items() if value}, **fields(copy)})
 
 
+def is_computed(copy: Object) -> bool:
+    """Whether a copy is not that of one object of the tenant, such as a placeholder."""
+    origin = stamp.of(copy)
+    return origin is not None and origin.uid == NO_UID
+
+
 def adoption(copy: Object, upper: Object, upper_id: str) -> Fields:
     """The patch that makes a copy that of another upper object; empty if it is already."""
     origin = stamp.of(copy)
     if origin is not None and (origin.upper, origin.uid) == (upper_id, upper.uid):
         return {}
-    annotations = {keys.UPPER_UID: upper.uid, keys.TENANT_UID: upper.uid}
+    return _patch(copy, upper_id, {keys.UPPER_UID: upper.uid, keys.TENANT_UID: upper.uid})
+
+
+def handover(copy: Object, upper_id: str) -> Fields:
+    """The patch that leaves a copy to the syncer, as that of a former object of its name; empty if it is already."""
+    origin = stamp.of(copy)
+    return {} if origin is None or origin.upper == upper_id else _patch(copy, upper_id, {})
+
+
+def _patch(copy: Object, upper_id: str, annotations: Fields) -> Fields:
     precondition = {"uid": copy.uid, "resourceVersion": copy.version}
     return {"metadata": {**precondition, "labels": {keys.UPPER: upper_id}, "annotations": annotations}}
 
@@ -100,3 +115,8 @@ FIELDS: Final[Mapping[Resource, Callable[[Object], Fields]]] = {
     resources.PERSISTENT_VOLUME_CLAIMS: _claim,
     resources.SERVICES: _service,
 }
+# Their objects are not recovered. The copies serve the pods of the former tenant.
+OTHERS: Final = (
+    *(resources.ENDPOINT_SLICES, resources.ENDPOINTS, resources.NETWORK_POLICIES),
+    *(resources.INGRESSES, resources.POD_DISRUPTION_BUDGETS),
+)

@@ -49,7 +49,7 @@ def test_a_namespaces_labels_get_their_domain_back():
     assert found.labels == {"app.kubernetes.io/part-of": "shop", "team_a": "x"}
 
 
-def test_a_placeholder_is_nobodys():
+def test_a_placeholder_belongs_to_no_object():
     origin = stamp.Origin("id", recovered.NO_UID, "app", "maybe")
     copy = stamp.put(Object.of({"metadata": {"name": "maybe", "namespace": "t-app"}}), origin)
     assert recovered.upper_of(copy, resources.CONFIG_MAPS) is None
@@ -64,3 +64,15 @@ def test_a_copy_is_adopted_once():
     assert patch["metadata"]["labels"] == {keys.UPPER: "new"}
     adopted = stamp.put(copy, stamp.Origin("new", "now", "app", "config"))
     assert recovered.adoption(adopted, upper, "new") == {}
+
+
+def test_a_copy_is_handed_over_once_and_stays_that_of_its_former_object():
+    origin = stamp.Origin("old", "former", "app", "budget")
+    copy = stamp.put(Object.of({"metadata": {"name": "budget", "namespace": "t-app", "uid": "lower"}}), origin)
+    assert recovered.handover(copy, "new")["metadata"] == {
+        "uid": "lower",
+        "resourceVersion": copy.version,
+        "labels": {keys.UPPER: "new"},
+        "annotations": {},
+    }
+    assert recovered.handover(stamp.put(copy, stamp.Origin("new", "former", "app", "budget")), "new") == {}
