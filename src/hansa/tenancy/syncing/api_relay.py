@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import hashlib
 import logging
+import resource
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -26,6 +27,7 @@ DIAL_SECONDS = 10.0
 CHUNK_BYTES = 64 * 1024
 MOST_CONNECTIONS = 1000  # of one tenant, so that others have theirs
 BYTES_PER_SECOND = 50 * 1024 * 1024  # of one tenant
+SHARE_OF_FILES = 4  # one connection for this many open files that the process may have; each connection takes two
 TRIED_PORTS = 100  # until there is no free one
 
 
@@ -58,6 +60,8 @@ class ApiRelay:
     def __init__(self, settings: RelaySettings, *, clock: clock.Clock, metrics: metrics.Registry) -> None:
         self._settings, self._clock = settings, clock
         self._doors: dict[str, _Door] = {}
+        files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        self._most = max(1, files // SHARE_OF_FILES)
         gauge = metrics.gauge(
             "hansa_api_relay_connections", "Connections of pods to the API server of their tenant.", labels=["cluster"]
         )
@@ -116,7 +120,8 @@ class ApiRelay:
     async def _accept(self, door: _Door, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
-        if len(door.connections) >= MOST_CONNECTIONS:
+        total = sum(len(one.connections) for one in self._doors.values())
+        if len(door.connections) >= MOST_CONNECTIONS or total >= self._most:
             writer.transport.abort()
             return
         door.connections.add(task)
