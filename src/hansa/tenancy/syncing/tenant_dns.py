@@ -63,7 +63,8 @@ class TenantDns:
         missing = [one for one in self._placed(vc) if one.name not in known]
         if service is None or missing:
             for obj in dns_objects.objects(self.settings, missing, domain=vc.domain, services=vc.service_cidr):
-                await _create(client, obj)
+                if service is None or obj.kind != resources.SERVICES.kind:
+                    await _create(client, obj)
         if self.is_pooled:
             await self._delete_unused(client, known.values(), vc)
 
