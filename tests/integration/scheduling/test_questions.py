@@ -9,6 +9,7 @@ import programs
 import soaking
 from eventually import eventually
 from hansa.kube import resources
+from hansa.model import keys
 from league import fresh_name
 from pool_league import SUPER_CLUSTER, WITHIN
 from questions import ask, by_cluster, fates
@@ -24,6 +25,14 @@ async def syncer(shared_pool, tmp_path_factory):
     flags = ("--meta-cluster-kubeconfig", config, "--pool", "--lost-after", "4", "--node-retention", "2")
     async with programs.hansa("vc-syncer", *flags, log=tmp_path_factory.mktemp("syncer") / "vc-syncer.log") as program:
         yield program
+        for side in shared_pool.supers.values():  # tests without a syncer come after
+            await eventually(lambda side=side: lacks_copies(side), within=WITHIN)
+
+
+async def lacks_copies(side):
+    page = await side.client.list(resources.PODS, labels=keys.UPPER)
+    assert not page.items, [one.key for one in page.items]
+    return True
 
 
 @pytest.fixture

@@ -107,7 +107,8 @@ async def _super(stage: Stage, name: str) -> None:
     await stage.start(
         f"vc-syncer-{name}",
         f"hansa vc-syncer --meta-cluster-kubeconfig meta.kubeconfig --super-master-kubeconfig {folder}/kubeconfig"
-        f" --deployment-on-meta=true --syncer-name vc-syncer-{name} --feature-gates SuperClusterPooling=true",
+        f" --deployment-on-meta=true --syncer-name vc-syncer-{name} --feature-gates SuperClusterPooling=true"
+        " --tenant-dns=false",  # its pods would be listed beside those that the walkthrough is about
     )
 
 
