@@ -4,6 +4,7 @@ Without a limit, one such object would be written as often as its API server ans
 written, and whether, is left to the decision.
 """
 
+import asyncio
 import collections
 
 from hansa.model.pair import Key
@@ -11,24 +12,24 @@ from hansa.runtime import clock
 
 MOST = 20  # writes of one object in a period; a status changes a few times in a row, such as at a pod's start
 PERIOD = 10.0  # seconds
+SHORTEST = 0.1  # seconds of a delay: the timer that ends a period may be late
 
 
 class Contested:
-    """Counts the writes of each object in the present period. Memory is that of the objects that were written in it."""
+    """Counts the writes of each object in a period, which begins with a write. Nothing is kept after it."""
 
     def __init__(self, clock: clock.Clock) -> None:
         self._clock = clock
-        self._since = clock.now()
+        self._since = 0.0
         self._writes: collections.Counter[tuple[Key, str]] = collections.Counter()
 
     def delay(self, key: Key, cluster: str) -> float:
         """Count a write in a cluster; the seconds to wait if there were too many, and it must not be sent now."""
-        passed = self._clock.now() - self._since
-        if passed >= PERIOD:
-            self._since, passed = self._clock.now(), 0.0
-            self._writes.clear()
+        if not self._writes:
+            self._since = self._clock.now()
+            asyncio.get_running_loop().call_later(PERIOD, self._writes.clear)
         if self._writes[key, cluster] >= MOST:
-            return PERIOD - passed
+            return max(SHORTEST, PERIOD - (self._clock.now() - self._since))
         self._writes[key, cluster] += 1
         return 0.0
 
