@@ -48,6 +48,11 @@ async def install(side, mode, *flags, command="install"):
     return await hansa(command, "--kubeconfig", kubeconfig, "--mode", mode, "--timeout", "100", *flags)
 
 
+async def remove_namespace(side, name):
+    await side.client.delete(resources.NAMESPACES, name)
+    await side.gone(resources.NAMESPACES, name)
+
+
 async def uninstall(side, mode, *flags):
     return await install(side, mode, *flags, command="uninstall")
 
@@ -133,16 +138,20 @@ async def test_a_namespace_that_exists_and_what_others_put_there_stay(side):
     await side.make(resources.NAMESPACES, "mine")
     ran = await install(side, "admiralty", "-n", "mine", "--no-wait")
     assert "Namespace mine exists, and is used as it is" in ran.err
+    lease = {"holderIdentity": ""}
+    await side.make(resources.LEASES, "hansa-agent", "mine", spec=lease)
+    await side.make(resources.LEASES, "others", "mine", spec=lease)
     ran = await uninstall(side, "admiralty", "-n", "mine")
     assert ran.code == 0, ran
+    assert [one.name for one in (await side.client.list(resources.LEASES, namespace="mine")).items] == ["others"]
     assert (await side.client.get(resources.NAMESPACES, "mine")).name == "mine"
     assert not (await side.client.list(resources.SERVICE_ACCOUNTS, namespace="mine", labels=keys.INSTALLED)).items
-    await side.client.delete(resources.NAMESPACES, "mine")
+    await remove_namespace(side, "mine")
     await install(side, "tensile-lower", "--no-wait")
     await side.make(resources.CONFIG_MAPS, "precious", "hansa-system")
     ran = await uninstall(side, "tensile-lower")
     assert "Namespace hansa-system is kept, since others have objects there: ConfigMap precious" in ran.err
-    await side.client.delete(resources.NAMESPACES, "hansa-system")
+    await remove_namespace(side, "hansa-system")
 
 
 async def test_fields_that_others_set_are_kept_unless_they_are_taken(side):
@@ -173,7 +182,7 @@ async def test_a_release_of_the_chart_is_left_alone(meta, helm):
     await run(helm, *chart)
     ran = await install(meta, "tensile")
     await run(helm, "uninstall", "hansa", *kubeconfig, "-n", "released", "--no-hooks")
-    await meta.client.delete(resources.NAMESPACES, "released")
+    await remove_namespace(meta, "released")
     assert ran.code == 1
     assert "belongs to the Helm release hansa in namespace released" in ran.err
 

@@ -1,6 +1,7 @@
 """Uninstalls a mode: exactly what install created goes; definitions and tenants' data stay unless they are purged."""
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
@@ -9,9 +10,11 @@ from hansa.app.installation import ownership, rendering
 from hansa.app.installation.installing import delete
 from hansa.app.installation.inventory import Entry, Inventory
 from hansa.app.installation.rendering import Installation
+from hansa.app.status import leaders
 from hansa.federation import api as federation
 from hansa.kube import errors, resources
 from hansa.kube.client import Client
+from hansa.kube.decoding import Page
 from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
 from hansa.runtime.errors import HansaError
@@ -50,12 +53,12 @@ class Remover:
         if self.purges:
             await self._purge(deadline)
         definitions, namespaces = _of(entries, "CustomResourceDefinition"), _of(entries, "Namespace")
-        others = [one for one in entries if one not in (*definitions, *namespaces)]
+        programs = _of(entries, "Deployment", "DaemonSet")
+        others = [one for one in entries if one not in (*definitions, *namespaces, *programs)]
+        await self._end(programs, deadline)  # before their rights, so that they can release their Leases
         for entry in reversed(others):
             await self._delete(entry)
         await self._definitions(definitions)
-        if not self.is_dry_run:
-            await self._gone(others, deadline)
         kept = await self._namespace(namespaces, deadline)
         if not self.is_dry_run and (kept or not namespaces):
             await inventory.remove()
@@ -112,20 +115,40 @@ class Remover:
         except errors.NotFound:
             return []
 
-    async def _gone(self, entries: Iterable[Entry], deadline: float) -> None:
-        """Wait until the pods are gone."""
-        labels = {"app.kubernetes.io/name": "hansa", "app.kubernetes.io/instance": "hansa"}
-        selector = ",".join(f"{name}={value}" for name, value in labels.items())
-        if not any(one.kind in ("Deployment", "DaemonSet") for one in entries):
+    async def _end(self, programs: Iterable[Entry], deadline: float) -> None:
+        """Delete the programs, wait until their pods are gone, and delete the Leases that they leave."""
+        selectors = [one for entry in programs if (one := await self._selector(entry))]
+        for entry in programs:
+            await self._delete(entry)
+        if self.is_dry_run:
             return
         try:
             async with asyncio.timeout(deadline):
-                while (
-                    await self.client.list(resources.PODS, namespace=self.installation.namespace, labels=selector)
-                ).items:
-                    await asyncio.sleep(POLL_SECONDS)
+                for selector in selectors:
+                    while (await self._pods(selector)).items:
+                        await asyncio.sleep(POLL_SECONDS)
         except TimeoutError:
             raise HansaError(f"pods still run in {self.installation.namespace} after {deadline:g} s") from None
+        await self._leases()
+
+    async def _selector(self, entry: Entry) -> str:
+        try:
+            found = await self.client.get(rendering.KINDS[entry.kind], entry.name, namespace=entry.namespace)
+        except errors.NotFound:
+            return ""
+        labels = (found.spec.get("selector") or {}).get("matchLabels") or {}
+        return ",".join(f"{name}={value}" for name, value in labels.items())
+
+    async def _pods(self, selector: str) -> Page:
+        return await self.client.list(resources.PODS, namespace=self.installation.namespace, labels=selector)
+
+    async def _leases(self) -> None:
+        """Delete the Leases of elections that nobody holds."""
+        page = await self.client.list(resources.LEASES, namespace=self.installation.namespace)
+        for one in page.items:
+            if leaders.is_ours(one) and not one.spec.get("holderIdentity"):
+                with contextlib.suppress(errors.NotFound, errors.Conflict):
+                    await self.client.delete(resources.LEASES, one.name, namespace=one.namespace, uid=one.uid)
 
     async def _namespace(self, entries: Iterable[Entry], deadline: float) -> bool:
         """Delete the namespace that install created, unless others have something there; whether it stays."""
@@ -161,8 +184,8 @@ class Remover:
         return ownership.is_ours(self.installation, obj)
 
 
-def _of(entries: Iterable[Entry], kind: str) -> list[Entry]:
-    return [one for one in entries if one.kind == kind]
+def _of(entries: Iterable[Entry], *kinds: str) -> list[Entry]:
+    return [one for one in entries if one.kind in kinds]
 
 
 def _names(found: list[Object]) -> str:
