@@ -72,7 +72,7 @@ class WebhookSettings:
             return False  # a host name
 
 
-def secret(text: str) -> NamespacedName:
+def namespaced_name(text: str) -> NamespacedName:
     """Parse NAMESPACE/NAME."""
     namespace, slash, name = text.partition("/")
     if not (slash and namespace and name) or "/" in name:

@@ -28,6 +28,7 @@ from hansa.federation.unelected_pods import UnelectedPods
 from hansa.kube.client import Client
 from hansa.kube.credentials import Credentials
 from hansa.kube.credentials.source import CredentialSource
+from hansa.kube.objects import NamespacedName
 from hansa.kubelet.access import NodeAccess
 from hansa.kubelet.certificates import Serving
 from hansa.kubelet.node_servers import NodeServers
@@ -55,6 +56,7 @@ class AgentSettings:
     installs: bool = True  # definitions, roles of sources, the webhook's configuration
     controls_sources: bool = True
     makes_tokens: bool = True  # a token Secret for each service account of a source
+    deployment: NamespacedName | None = None  # of agents, which is stopped before the uninstallation
     metrics_address: str = ""
     election_namespace: str = ""
 
@@ -83,6 +85,8 @@ async def uninstall(settings: AgentSettings) -> None:
     program = Program()
     access = await settings.cluster.find()
     async with Client(access, user_agent=agent(COMPONENT), deadline=REQUEST_DEADLINE) as client:
+        if settings.deployment:
+            await uninstalling.stop_agents(client, settings.deployment, program.clock)
         await configuration.uninstall(client, admiralty_admission.CONFIGURATION_NAME)
         await installing.install(client)  # without the definitions, what is left could not be found
         cluster = program.cluster(UPPER, client)

@@ -57,6 +57,12 @@ def add_to(commands: Any) -> None:
         help="remove delegates, virtual nodes, finalizers and what was installed, then exit (default false)",
     )
     parser.add_argument(
+        "--stop-deployment",
+        type=webhook.namespaced_name,
+        metavar="NAMESPACE/NAME",
+        help="with --uninstall: Deployment of agents to scale to zero first (default none)",
+    )
+    parser.add_argument(
         "--install",
         action=argparse.BooleanOptionalAction,
         default=True,
@@ -144,7 +150,7 @@ def _add_source_flags(group: Any) -> None:
     )
     group.add_argument(
         "--webhook-cert-secret",
-        type=webhook.secret_name,
+        type=webhook.namespaced_name,
         metavar="NAMESPACE/NAME",
         help="Secret of a certificate that is issued and renewed by itself, and shared by all replicas (default: none)",
     )
@@ -179,6 +185,7 @@ def read(arguments: argparse.Namespace) -> agent.AgentSettings:
         installs=arguments.install,
         controls_sources=arguments.source_controller,
         makes_tokens=arguments.token_secrets,
+        deployment=arguments.stop_deployment,
         metrics_address=arguments.metrics_addr,
         election_namespace=component_flags.election_namespace(arguments),
     )

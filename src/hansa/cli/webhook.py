@@ -47,7 +47,7 @@ def add_to(commands: Any) -> None:
     )
     parser.add_argument(
         "--cert-secret",
-        type=secret_name,
+        type=namespaced_name,
         metavar="NAMESPACE/NAME",
         help="Secret of a certificate that is issued and renewed by itself, and shared by all replicas (default: none)",
     )
@@ -118,10 +118,10 @@ def service_address(text: str) -> configuration.Service:
     return service
 
 
-def secret_name(text: str) -> NamespacedName:
-    """Parse the value of a flag that names a Secret."""
+def namespaced_name(text: str) -> NamespacedName:
+    """Parse the value of a flag that names an object of a namespace."""
     try:
-        return settings.secret(text)
+        return settings.namespaced_name(text)
     except HansaError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
 

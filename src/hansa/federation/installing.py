@@ -12,6 +12,7 @@ from hansa.kube import errors, resources
 from hansa.kube.client import Client
 from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
+from hansa.model import keys
 
 log = logging.getLogger(__name__)
 MANAGER: Final = "hansa-agent"
@@ -43,10 +44,15 @@ def custom_resources() -> Iterable[tuple[Resource, Object]]:
     return ((resources.CUSTOM_RESOURCE_DEFINITIONS, one) for one in definitions())
 
 
+def multicluster_definitions() -> list[Object]:
+    """Those of the Multi-Cluster Services API, labelled as ours. Others may install them, too."""
+    found = crds.read(FOLDER / "multicluster_crds")
+    return [one.with_metadata(labels={keys.MANAGED_BY: MANAGER}) for one in found]
+
+
 async def install(client: Client) -> None:
     """Apply everything, and wait until the definitions are served."""
-    # Those of the Multi-Cluster Services API may be installed by others: these are left as they are.
-    missing = [one for one in crds.read(FOLDER / "multicluster_crds") if not await _exists(client, one)]
+    missing = [one for one in multicluster_definitions() if not await _exists(client, one)]
     await crds.install(client, [*definitions(), *missing], field_manager=MANAGER)
     for resource, obj in manifests():
         try:

@@ -23,12 +23,12 @@ from hansa.federation.delegate_endpoints import SLICES
 from hansa.federation.owned_objects import OwnedObjects
 from hansa.kube import errors, resources
 from hansa.kube.client import Client
-from hansa.kube.objects import Object
+from hansa.kube.objects import NamespacedName, Object
 from hansa.kube.resource import Resource
 from hansa.model import keys
 from hansa.model.translation.common import services
 from hansa.model.translation.federation import reroute
-from hansa.model.translation.federation.exports import SERVICE_IMPORTS
+from hansa.model.translation.federation.exports import SERVICE_EXPORTS, SERVICE_IMPORTS
 from hansa.nodes import manifest
 from hansa.runtime import clock
 from hansa.runtime.errors import HansaError
@@ -58,6 +58,34 @@ async def uninstall(client: Client, clock: clock.Clock) -> None:
     for resource, obj in (*installing.manifests(), *installing.custom_resources()):
         with contextlib.suppress(errors.NotFound):
             await client.delete(resource, obj.name)
+    await _remove_multicluster_definitions(client)
+
+
+async def stop_agents(client: Client, deployment: NamespacedName, clock: clock.Clock) -> None:
+    """Scale the Deployment of agents to zero, and wait for the end of its pods: they would create things again."""
+    found = await client.get(resources.DEPLOYMENTS, deployment.name, namespace=deployment.namespace)
+    selector = ",".join(f"{name}={value}" for name, value in found.spec["selector"]["matchLabels"].items())
+    patch = {"spec": {"replicas": 0}}
+    await client.patch(resources.DEPLOYMENTS, deployment.name, patch, namespace=deployment.namespace)
+    try:
+        async with asyncio.timeout(DEADLINE):
+            while (await client.list(resources.PODS, namespace=deployment.namespace, labels=selector)).items:
+                await clock.sleep(POLL_SECONDS)
+    except TimeoutError:
+        raise HansaError(
+            f"pods of Deployment {deployment} still run after {DEADLINE:.0f} s; see their events"
+        ) from None
+
+
+async def _remove_multicluster_definitions(client: Client) -> None:
+    """Delete the definitions of the Multi-Cluster Services API that are ours, unless users have objects of them."""
+    kinds = {f"{one.plural}.{one.group}": one for one in (SERVICE_EXPORTS, SERVICE_IMPORTS)}
+    for definition in installing.multicluster_definitions():
+        with contextlib.suppress(errors.NotFound):
+            live = await client.get(resources.CUSTOM_RESOURCE_DEFINITIONS, definition.name)
+            is_installed_here = live.labels.get(keys.MANAGED_BY) == installing.MANAGER
+            if is_installed_here and not [one async for one in _all(client, kinds[live.name])]:
+                await client.delete(resources.CUSTOM_RESOURCE_DEFINITIONS, live.name, uid=live.uid)
 
 
 def is_ours(obj: Object) -> bool:

@@ -15,6 +15,7 @@ from hansa.kube import certificates, errors, readiness, resources
 from hansa.kube.certificates import KeyPair, Subject
 from hansa.kube.client import Client, PatchType
 from hansa.kube.objects import Object
+from hansa.model import keys
 from hansa.runtime import clock
 from hansa.runtime.errors import HansaError
 
@@ -93,7 +94,7 @@ def _manifest(request: bytes) -> Object:
         "request": base64.b64encode(request).decode(),
         "usages": ["digital signature", "server auth"],
     }
-    metadata = {"generateName": "hansa-kubelet-", "labels": {"app.kubernetes.io/managed-by": "hansa"}}
+    metadata = {"generateName": "hansa-kubelet-", "labels": {keys.MANAGED_BY: "hansa"}}
     return Object.of(
         {
             "apiVersion": "certificates.k8s.io/v1",

@@ -179,3 +179,6 @@ CLUSTER_TARGET_NAME = "multicluster.admiralty.io/cluster-target-name"  # label o
 SOURCE_FINALIZER = "multicluster.admiralty.io/source"  # of a Source: its bindings are deleted first
 SOURCE = "hansa.dev/source"  # annotation of a service account, binding or token: the Source that it is made for
 TOKEN_ACCOUNT = "kubernetes.io/service-account.name"  # noqa: S105 - annotation of a token: its service account
+
+# Of definitions that an agent installs, and others may install as well.
+MANAGED_BY = "app.kubernetes.io/managed-by"  # label: who removes them
