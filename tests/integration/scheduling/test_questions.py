@@ -250,7 +250,7 @@ async def test_the_quotas_that_explanations_name_make_random_pending_pods_run(ru
 
 async def quota_is_enough(pool, namespace, rng):
     """Whether a quota was named; then the pod runs with it."""
-    await pool.namespace(namespace, {"cpu": str(rng.randint(1, 4))}, slice_=ONE)
+    await pool.namespace(namespace, {"cpu": str(rng.randint(2, 4))}, slice_=ONE)
     await pool.placed_somehow(namespace)
     cpu = rng.choice(("1100m", "1500m", "2"))
     await pool.pod(namespace, "large", cpu=cpu)
