@@ -106,8 +106,8 @@ class RealTenants:
 
     async def stop(self, *names: str) -> None:
         """End these programs, or all."""
-        for name in names or tuple(self.running):
-            code = await self.running.pop(name).stop()
+        codes = {name: await self.running.pop(name).stop() for name in names or tuple(self.running)}
+        for name, code in codes.items():
             assert code == 0, f"{name} ended with {code}: {self.log(name)[-4000:]}"
 
     async def volumes(self, count: int) -> None:
