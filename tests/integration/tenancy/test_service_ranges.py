@@ -2,6 +2,8 @@
 
 import ipaddress
 
+import pytest
+
 from eventually import eventually
 from hansa.kube import errors
 from hansa.runtime import clock
@@ -26,6 +28,24 @@ async def test_a_tenant_has_one_range_that_overlaps_no_other(client):
     await client.create(SERVICE_CIDRS, claimed)
     assert await ranges.ensure(one, FIRST) == (FIRST,)
     await eventually(lambda: _is_gone(client, claimed.name))
+    assert await ranges.ensure(one, None) == ()
+    await eventually(lambda: _is_gone(client, f"{one.key}-{service_ranges.NAME}"))
+
+
+async def test_a_tenant_that_comes_back_waits_for_the_end_of_its_former_range(client):
+    ranges, one = ServiceRanges(client, clock=clock.SystemClock()), Owner(fresh_name(), "default", "one", "uid", "meta")
+    assert await ranges.ensure(one, SECOND) == (SECOND,)
+    assert await ranges.ensure(one, None) == ()
+    with pytest.raises(errors.Unreachable, match="is still being deleted"):
+        await ranges.ensure(one, SECOND)
+
+    async def is_served():
+        try:
+            return await ranges.ensure(one, SECOND) == (SECOND,)
+        except errors.Unreachable:
+            return False
+
+    await eventually(is_served)
     assert await ranges.ensure(one, None) == ()
     await eventually(lambda: _is_gone(client, f"{one.key}-{service_ranges.NAME}"))
 

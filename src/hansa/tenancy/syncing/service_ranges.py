@@ -26,6 +26,7 @@ SERVICE_CIDRS = Resource("networking.k8s.io", "v1", "servicecidrs", kind="Servic
 OURS = f"{keys.CONTROLLED}=true"  # label selector of ours in the super cluster
 NAME = "kubernetes"  # after the tenant's key: the name of its range
 READY_CHECKS, POLL_SECONDS = 50, 0.1  # until a new range is Ready
+DELETION_SECONDS = 120.0  # for which a former range of the tenant is waited for; the API server takes 10 at least
 UNSUPPORTED = (errors.NotFound, errors.Forbidden, errors.Invalid)  # no such API, or no right to use it
 
 
@@ -55,6 +56,8 @@ class ServiceRanges:
             if owners.of(one) == owner and not one.is_deleting and (one.name != name or _networks(one) != [wanted]):
                 await self._delete(one)
         found = existing.get(name)
+        if wanted is not None and found is not None and owners.of(found) == owner and self._ends_soon(found):
+            raise errors.Unreachable(f"the former ServiceCIDR {name} of the super cluster is still being deleted")
         if wanted is None or (found is not None and not _is_range(found, owner, wanted)):
             return ()  # of another owner, or of a deleted tenant with the same key, whose range is purged
         if found is None:
@@ -76,6 +79,11 @@ class ServiceRanges:
         with contextlib.suppress(errors.NotFound, errors.Conflict):
             await self._super.delete(SERVICE_CIDRS, one.name, uid=one.uid)
         log.info("service range deleted", extra={"range": one.name})
+
+    def _ends_soon(self, found: Object) -> bool:
+        """Whether a range is being deleted. Without it, Services would get other cluster IPs, and keep them."""
+        since = found.metadata.deletion_timestamp
+        return since is not None and (self._clock.wall() - since).total_seconds() < DELETION_SECONDS
 
     async def _is_ready(self, found: Object) -> bool:
         for _ in range(READY_CHECKS):
