@@ -14,7 +14,7 @@ from typing import Final
 from hansa.control import informer, table
 from hansa.control.election import Election
 from hansa.kube import objects, resources
-from hansa.runtime import clock, tasks
+from hansa.runtime import clock
 
 log = logging.getLogger(__name__)
 PREFIX: Final = "shared-"  # of the holder's identity, if it is a member
@@ -44,25 +44,23 @@ class Exclusion:
 
     async def run(self) -> None:
         """Take part until cancelled."""
-        electing = asyncio.create_task(self._election.lead(_forever))
-        try:
-            async with self._informers.share(self._scope) as leases:
-                changed = asyncio.Event()
-                end = leases.listen(lambda _: changed.set(), table.own_key)
-                end_syncing = leases.freshness.listen(lambda _: changed.set())
-                try:
-                    while True:
-                        changed.clear()
-                        if leases.freshness.has_synced:
-                            self._look(leases.get(self._key))
-                        await self._wait(changed)
-                finally:
-                    end()
-                    end_syncing()
-        finally:
-            await tasks.cancel(electing)
+        async with asyncio.TaskGroup() as group:  # a failure of one ends both, and is reported
+            group.create_task(self._election.lead(_forever))
+            group.create_task(self._follow())
 
-    def _look(self, lease: objects.Object | None) -> None:
+    async def _follow(self) -> None:
+        async with self._informers.share(self._scope) as leases:
+            changed = asyncio.Event()
+            with contextlib.ExitStack() as stack:
+                stack.callback(leases.listen(lambda _: changed.set(), table.own_key))
+                stack.callback(leases.freshness.listen(lambda _: changed.set()))
+                while True:
+                    changed.clear()
+                    if leases.freshness.has_synced:
+                        self._check(leases.get(self._key))
+                    await self._wait(changed)
+
+    def _check(self, lease: objects.Object | None) -> None:
         spec, now = {} if lease is None else lease.spec, self._clock.now()
         holder = str(spec.get("holderIdentity") or "")
         is_other = bool(holder) and not holder.startswith(PREFIX)

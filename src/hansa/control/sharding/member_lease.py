@@ -76,14 +76,15 @@ class MemberLease:
         except (TimeoutError, errors.ApiError) as error:
             log.warning("member's Lease not released", extra={"lease": str(self.key), "error": str(error) or "timeout"})
 
-    async def forget(self, peer: Peer) -> None:
+    async def forget(self, peer: Peer, *, deadline: float) -> None:
         """Delete the Lease of a member that is gone, unless it was renewed meanwhile."""
         uid, _, version = peer.version.partition(" ")
         try:
-            await self._client.delete(
-                resources.LEASES, peer.name, namespace=self.key.namespace, uid=uid, version=version
-            )
-        except errors.ApiError as error:
-            log.info("expired Lease not deleted", extra={"lease": peer.name, "error": str(error)})
+            async with asyncio.timeout(deadline):
+                await self._client.delete(
+                    resources.LEASES, peer.name, namespace=self.key.namespace, uid=uid, version=version
+                )
+        except (TimeoutError, errors.ApiError) as error:
+            log.info("expired Lease not deleted", extra={"lease": peer.name, "error": str(error) or "timeout"})
         else:
             log.info("expired Lease deleted", extra={"lease": peer.name})

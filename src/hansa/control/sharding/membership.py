@@ -135,7 +135,7 @@ class Membership:
         return [self._group.peer(one) for one in found if one.name != self.identity]
 
     def _claims(self) -> int:
-        """What the Lease should claim: the shards of this member, and those that work has not ended for."""
+        """What the Lease should claim: the shards of this member, and those that work still holds."""
         return self._share.target | self._guard.held
 
     def _write_at(self) -> float:
@@ -184,12 +184,15 @@ class Membership:
             self._share.verify(self._peers(page.items), asked=asked, now=self._clock.now())
 
     async def _forget(self) -> None:
-        """Delete Leases of members that are gone; one member does it, and another one if that is late."""
+        """Delete Leases of members that are gone; one member does it, and another one if that is late.
+
+        The next renewal waits for this: one request at a time, with the deadline of a renewal.
+        """
         now = self._clock.now()
         is_first = self._members[:1] == [self.identity]
-        for peer in self._share.expired(now, seconds=FORGET_SECONDS * (1 if is_first else 3)):
-            if self._share.is_valid(now):
-                await self._lease.forget(peer)
+        expired = self._share.expired(now, seconds=FORGET_SECONDS * (1 if is_first else 3))
+        if expired and self._share.is_valid(now):
+            await self._lease.forget(expired[0], deadline=self._timing.retry)
 
     def _forget_at(self, now: float) -> float:
         return now + FORGET_SECONDS if self._share.expired(now, seconds=0.0) else float("inf")
