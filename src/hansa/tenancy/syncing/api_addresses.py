@@ -45,7 +45,7 @@ async def of(server: str, root: str, super_cluster: Client) -> ApiServer:
     endpoints = {ApiEndpoint(one, url.port or HTTPS) for one in hosts if not ipaddress.ip_address(one).is_loopback}
     with contextlib.suppress(errors.Denied, errors.NotFound):
         found = (await super_cluster.list(resources.SERVICES, namespace=root)).items
-        names = [one.name for one in found if _leads_to(one, hosts | {url.hostname or ""}, url.port)]
+        names = [one.name for one in found if leads_to(one, hosts | {url.hostname or ""}, url.port)]
     if names:
         endpoints = set().union(*[await _endpoints(name, root, super_cluster) for name in names])
     addresses = hosts | {one.address for one in endpoints}
@@ -62,9 +62,10 @@ async def watch(cluster: Cluster, changed: Callable[[str], None]) -> None:
             end()
 
 
-def _leads_to(service: Object, hosts: frozenset[str], port: int | None) -> bool:
+def leads_to(service: Object, hosts: frozenset[str], port: int | None) -> bool:
     """Whether a URL with one of these hosts leads to the Service, by its addresses or by a port of a node."""
-    is_node_port = any(one.get("nodePort") == port for one in service.spec.get("ports") or ())
+    node_ports = {one.get("nodePort") for one in service.spec.get("ports") or ()}
+    is_node_port = port is not None and port in node_ports
     return is_node_port or not hosts.isdisjoint(_addresses(service))
 
 
