@@ -219,3 +219,13 @@ async def test_tenants_are_kept_and_named_and_purged_only_where_a_manager_ends_t
     assert (ran.code, "1 virtualclusters.tenancy.x-k8s.io are kept: default/blue" in ran.err) == (0, True), ran
     await side.client.patch(VIRTUAL_CLUSTERS, "blue", {"metadata": {"finalizers": None}}, namespace="default")
     assert (await uninstall(side, "pool", "--purge")).code == 0
+
+
+async def test_the_namespace_of_the_programs_stays_while_a_tenant_is_there(side):
+    await install(side, "pool", "--no-wait")
+    await side.make(VIRTUAL_CLUSTERS, "blue", "vc-manager", spec={"clusterVersionName": "any"})
+    ran = await uninstall(side, "pool")
+    kept = "Namespace vc-manager is kept, since others have objects there: VirtualCluster blue"
+    assert (ran.code, kept in ran.err) == (0, True), ran
+    assert not (await side.client.get(VIRTUAL_CLUSTERS, "blue", namespace="vc-manager")).is_deleting
+    assert (await uninstall(side, "pool", "--purge")).code == 0

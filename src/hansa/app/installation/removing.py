@@ -109,9 +109,9 @@ class Remover:
             if found := await self._all(resource):
                 self.report(f"{len(found)} {resource} are kept: {_names(found)}; --purge deletes VirtualClusters")
 
-    async def _all(self, resource: Resource) -> list[Object]:
+    async def _all(self, resource: Resource, namespace: str = "") -> list[Object]:
         try:
-            return [one async for page in self.client.pages(resource) for one in page.items]
+            return [one async for page in self.client.pages(resource, namespace=namespace) for one in page.items]
         except errors.NotFound:
             return []
 
@@ -174,8 +174,8 @@ class Remover:
     async def _foreign(self, namespace: str) -> list[str]:
         found = [
             f"{resource.kind} {one.name}"
-            for resource in CONTENT
-            for one in (await self.client.list(resource, namespace=namespace)).items
+            for resource in (*CONTENT, *(one for one in DATA if one.namespaced))
+            for one in await self._all(resource, namespace)
             if one.name not in AUTOMATIC and not one.metadata.owner_references and not self._is_ours(one)
         ]
         return sorted(found)
