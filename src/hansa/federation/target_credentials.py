@@ -1,8 +1,4 @@
-"""The credentials of a target: a kubeconfig in a Secret, named by its Target.
-
-A kubeconfig that refers to files or exec plugins is refused: a user who may write Targets must not choose which files
-the agent reads, or which programs it runs.
-"""
+"""The credentials of a target: a kubeconfig in a Secret, named by its Target."""
 
 from hansa.federation.api import BadObject, Target
 from hansa.kube.credentials import secret as secrets
@@ -16,12 +12,9 @@ def checked(target: Target, name: NamespacedName, secret: Object | None) -> Obje
     if secret is None:
         raise BadObject("SecretNotFound", f"waiting for Secret {name} with the kubeconfig: not found")
     try:
-        login = secrets.login(secret, **_where(target))
+        secrets.login(secret, **_where(target))
     except BadCredentials as error:
         raise BadObject("BadKubeconfig", f"{error}; correct the Secret") from None
-    if login.plugin is not None or login.watched_files():
-        message = f"{login.origin} refers to files or an exec plugin; embed certificates, keys and tokens instead"
-        raise BadObject("BadKubeconfig", message)
     return secret
 
 

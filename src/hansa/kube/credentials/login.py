@@ -8,6 +8,7 @@ import binascii
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Self
 
 from hansa.kube.errors import BadCredentials
 
@@ -76,6 +77,17 @@ class Login:
     cluster_config: object = None  # passed to an exec plugin
     namespace: str = "default"
     files: tuple[Path, ...] = ()  # the kubeconfig files that define it
+
+    def embedded(self) -> Self:
+        """The same, if it refers to no files and no exec plugin; for kubeconfigs in objects.
+
+        Users who may write such objects must not choose which files this program reads, or which programs it runs.
+        """
+        if self.plugin is not None or self.watched_files():
+            raise BadCredentials(
+                f"{self.origin} refers to files or an exec plugin; embed certificates, keys and tokens instead"
+            )
+        return self
 
     def watched_files(self) -> tuple[Path, ...]:
         """All files on which the credentials depend."""

@@ -1,6 +1,7 @@
 """Credentials of another cluster in a Secret: a kubeconfig, or the keys server, ca.crt and token.
 
-Callers watch the Secret and pass newer versions, which are used from the next request on.
+A kubeconfig that refers to files or exec plugins is refused. Callers watch the Secret and pass newer versions, which
+the next request uses.
 """
 
 from hansa.kube.credentials import kubeconfig
@@ -35,7 +36,7 @@ def login(secret: Object, *, key: str = "", context: str = "") -> Login:
         if found not in data:
             raise BadCredentials(f"{origin} has no key {found}")
         text = base64_text(data[found], f"key {found} of {origin}")
-        return kubeconfig.parse(text.read(), origin=text.origin, context=context)
+        return kubeconfig.parse(text.read(), origin=text.origin, context=context).embedded()
     parts = {name: base64_text(value, f"key {name} of {origin}") for name, value in data.items()}
     if "server" not in parts or "token" not in parts:
         raise BadCredentials(f"{origin} has neither a kubeconfig nor the keys server and token")

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 
 from hansa.kube.credentials import Credentials, kubeconfig
 from hansa.kube.credentials.login import Login, base64_text
-from hansa.kube.errors import BadCredentials
 from hansa.kube.objects import Object
 from hansa.model import keys
 
@@ -26,11 +25,7 @@ class EncodedKubeconfig:
 
     def login(self) -> Login:
         """Parse it."""
-        found = kubeconfig.parse(base64_text(self.encoded, self.origin).read(), origin=self.origin)
-        if found.plugin is not None or found.watched_files():
-            raise BadCredentials(
-                f"{self.origin} refers to files or an exec plugin; embed certificates, keys and tokens instead"
-            )
+        found = kubeconfig.parse(base64_text(self.encoded, self.origin).read(), origin=self.origin).embedded()
         return replace(found, server=_unbracketed(found.server))
 
 

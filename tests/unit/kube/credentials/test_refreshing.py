@@ -149,6 +149,9 @@ async def test_outside_of_a_pod_there_is_a_clear_sentence(tmp_path: Path) -> Non
         await incluster.from_pod(tmp_path, {}).access()
 
 
+PLUGIN = {"apiVersion": "client.authentication.k8s.io/v1", "command": "id", "interactiveMode": "Never"}
+
+
 def secret(**data: bytes) -> Object:
     plain = {name.replace("_", "."): encoded(value) for name, value in data.items()}
     return Object.of({"kind": "Secret", "metadata": {"name": "r2", "namespace": "vc"}, "data": plain})
@@ -176,6 +179,14 @@ async def test_a_secret_with_server_ca_and_token_is_used() -> None:
         ({}, "secret vc/r2 has neither a kubeconfig nor the keys server and token"),
         ({"kubeconfig": b"a: ["}, "key kubeconfig of secret vc/r2 is not YAML"),
         ({"server": b"nothing://", "token": b"t"}, "key server of secret vc/r2 is"),
+        (
+            {"kubeconfig": yaml.safe_dump(document(SERVER, {"tokenFile": "/run/token"})).encode()},
+            "secret vc/r2 refers to files or an exec plugin",
+        ),
+        (
+            {"kubeconfig": yaml.safe_dump(document(SERVER, {"exec": PLUGIN})).encode()},
+            "secret vc/r2 refers to files or an exec plugin",
+        ),
     ],
 )
 async def test_an_invalid_secret_is_reported_by_its_key(data: dict[str, bytes], sentence: str) -> None:
