@@ -1,4 +1,4 @@
-"""Supervised tasks: a task that fails is counted and restarted with back-off; the others keep running.
+"""Supervised tasks, which are counted and restarted with back-off when they fail, and limited concurrency.
 
 The order in which tasks start and stop is left to `control.manager`.
 """
@@ -6,13 +6,15 @@ The order in which tasks start and stop is left to `control.manager`.
 import asyncio
 import logging
 import random as randomness
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from hansa.runtime import backoff, clock, errors, logs, metrics
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
+R = TypeVar("R")
 RESTARTS = backoff.Backoff(first=0.1, factor=2.0, most=30.0, jitter=0.2)
 
 
@@ -91,3 +93,14 @@ async def cancel(*tasks: asyncio.Task[Any]) -> None:
         task.cancel()
     if tasks:
         await asyncio.wait(tasks)
+
+
+async def gather(work: Callable[[T], Awaitable[R]], items: Iterable[T], *, at_most: int) -> list[R]:
+    """The results for all items, in their order; at most so many are worked on at a time."""
+    slots = asyncio.Semaphore(at_most)
+
+    async def one(item: T) -> R:
+        async with slots:
+            return await work(item)
+
+    return list(await asyncio.gather(*map(one, items)))

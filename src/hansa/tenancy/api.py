@@ -3,8 +3,9 @@
 The API server validates them by the schemas in `crds/`. Writing the status is left to `operator.status`.
 """
 
+import contextlib
 import ipaddress
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -233,6 +234,15 @@ def virtual_cluster(obj: Object) -> VirtualCluster:
         return VirtualCluster(obj, obj.decode("spec", Spec), obj.decode("status", Status))
     except Malformed as error:
         raise BadVirtualCluster(f"VirtualCluster {obj.key} is invalid: {error}") from None
+
+
+def running(found: Iterable[Object]) -> list[VirtualCluster]:
+    """Those whose control planes serve, without invalid ones, which no program serves."""
+    valid = []
+    for obj in found:
+        with contextlib.suppress(BadVirtualCluster):
+            valid.append(virtual_cluster(obj))
+    return [one for one in valid if one.is_running]
 
 
 def cluster_version(obj: Object) -> ClusterVersion:

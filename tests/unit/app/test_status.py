@@ -49,7 +49,7 @@ SYNCED, READY = condition("Synced", "True"), condition("Ready", "True")
         (vc(age=5), ""),
         (vc(), "no vc-manager has reconciled it; see whether one is running in this cluster"),
         (vc(phase="Pending", age=100), ""),
-        (vc(phase="Pending", age=1000), "is Pending for 16m"),
+        (vc(phase="Pending", age=1000), "has been Pending for 16m"),
         (vc(condition("Ready", "False", "Images", "no image"), phase="Pending"), "Ready: Images: no image"),
         (vc(condition("Ready", "False", "Broken"), phase="Error", age=1), "Ready: Broken"),
         (vc(condition("Ready", "True", since=5), phase="Running"), ""),
@@ -64,7 +64,7 @@ SYNCED, READY = condition("Synced", "True"), condition("Ready", "True")
         (vc(SYNCED, phase="Running", deletionTimestamp=before(5), finalizers=["f"]), ""),
         (
             vc(SYNCED, phase="Running", deletionTimestamp=before(700), finalizers=["f"]),
-            "is being deleted for 11m, by f",
+            "has been terminating for 11m, held by finalizers f",
         ),
     ],
 )
@@ -214,3 +214,8 @@ def test_ages_have_one_unit(seconds, text):
 
 def test_a_time_without_zone_or_that_is_none_is_unknown():
     assert section.seconds_since("soon", NOW) is section.seconds_since("2026-01-01T00:00:00", NOW) is None
+
+
+def test_an_invalid_tenant_is_shown_and_hides_no_other(reader):
+    bad = Object.of({"metadata": {"namespace": "default", "name": "a"}, "spec": {"pkiExpireDays": "soon"}})
+    assert tenants.row(bad, reader).cells[0] == "default/a"

@@ -13,7 +13,7 @@ from hansa.kube.objects import Object
 CHECK: Final = "clocks"
 SPARE_SECONDS: Final = 5.0
 SERIOUS_SECONDS: Final = 300.0  # by which certificates are backdated
-REMEDY: Final = 'set its clock by NTP ("timedatectl set-ntp true", or chronyd)'
+REMEDY: Final = 'set the clock by NTP ("timedatectl set-ntp true", or chronyd)'
 
 
 def examine(visits: Iterable[Visit], leases: Iterable[Object], now: datetime.datetime) -> Iterator[Finding]:
@@ -28,7 +28,7 @@ def examine(visits: Iterable[Visit], leases: Iterable[Object], now: datetime.dat
             CHECK,
             f"Lease {lease.key} was renewed {ahead:.0f} s in the future by {lease.spec.get('holderIdentity')}",
             why="its certificates and tokens may be refused as not valid yet, and ages that are shown are wrong",
-            remedy=f"on the machine of the holder, {REMEDY.replace('its', 'the')}",
+            remedy=f"on the machine of the holder, {REMEDY}",
         )
     if reached and not apart and not early:
         yield finding.fine(CHECK, f"{len(reached)} API servers and this machine differ by {SPARE_SECONDS:g} s at most")
@@ -38,7 +38,7 @@ def _server(one: Visit) -> Finding:
     what = (
         f"{one}: its clock is {abs(one.ahead):.0f} s {'ahead of' if one.ahead > 0 else 'behind'} that of this machine"
     )
-    remedy = f"on the machine of the API server, or here, {REMEDY.replace('its', 'the')}"
+    remedy = f"on the machine of the API server, or here, {REMEDY}"
     if abs(one.ahead) <= SERIOUS_SECONDS:
         return finding.warning(CHECK, what, why="ages and times that are shown are wrong by that much", remedy=remedy)
     why = "new certificates and tokens are refused as expired or not valid yet"

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Final
 
-from hansa.app.doctor import finding, webhooks
+from hansa.app.doctor import finding, surveying, webhooks
 from hansa.app.doctor.finding import Finding
 from hansa.app.doctor.surveying import Survey
 from hansa.app.doctor.visiting import Role, Visit
@@ -12,6 +12,7 @@ from hansa.app.status.reading import Reader
 from hansa.kube import resources
 from hansa.kube.client import Client
 from hansa.model.translation.tenant.pod.dns import DNS_SERVICE
+from hansa.runtime import tasks
 from hansa.runtime.errors import HansaError
 
 CHECK: Final = "DNS"
@@ -21,7 +22,7 @@ WHY: Final = "pods of the tenant cannot resolve the names of its Services"
 async def examine(surveyed: Survey, reader: Reader) -> list[Finding]:
     """The findings about all tenants that answer."""
     reached = [one for one in surveyed.visits if one.role is Role.TENANT and one.error is None]
-    return [await _tenant(one, surveyed, reader) for one in reached]
+    return await tasks.gather(lambda one: _tenant(one, surveyed, reader), reached, at_most=surveying.CONCURRENT)
 
 
 async def _tenant(visit: Visit, surveyed: Survey, reader: Reader) -> Finding:

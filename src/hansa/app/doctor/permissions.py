@@ -3,7 +3,6 @@
 Each right is asked of the API server by an access review, so that aggregated roles and webhooks count, too.
 """
 
-import asyncio
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
@@ -16,6 +15,7 @@ from hansa.kube import errors, resources
 from hansa.kube.client import Client
 from hansa.kube.objects import NamespacedName, Object
 from hansa.kube.resource import Resource
+from hansa.runtime import tasks
 
 CHECK: Final = "permissions"
 INSTALLED: Final = "app.kubernetes.io/name=hansa"  # a label of what the chart and hansa install create
@@ -83,13 +83,10 @@ def _finding(who: str, missing: list[Right], needed: list[Right], remedy: str) -
 
 
 async def _missing(client: Client, needed: Iterable[Right], user: Mapping[str, Any] | None) -> list[Right]:
-    slots = asyncio.Semaphore(CONCURRENT)
-
     async def is_missing(right: Right) -> Right | None:
-        async with slots:
-            return None if await _is_allowed(client, right, user) else right
+        return None if await _is_allowed(client, right, user) else right
 
-    return [one for one in await asyncio.gather(*map(is_missing, needed)) if one is not None]
+    return [one for one in await tasks.gather(is_missing, needed, at_most=CONCURRENT) if one is not None]
 
 
 async def _is_allowed(client: Client, right: Right, user: Mapping[str, Any] | None) -> bool:

@@ -1,10 +1,9 @@
 """Visits all API servers that a cluster's objects name: those of tenants, super clusters and targets."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
-from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 
 from hansa.app.doctor import visiting
 from hansa.app.doctor.visiting import Role, Visit
@@ -13,17 +12,19 @@ from hansa.federation import api as federation
 from hansa.federation import target_credentials
 from hansa.kube import errors, resources
 from hansa.kube.credentials import Credentials
-from hansa.kube.credentials import secret as secrets
 from hansa.kube.credentials.secret import SecretCredentials
 from hansa.kube.objects import Object
+from hansa.runtime import tasks
 from hansa.runtime.clock import Clock
 from hansa.runtime.errors import HansaError
 from hansa.scheduling.pooling import pool_members
 from hansa.tenancy import api as tenancy
+from hansa.tenancy.api import VirtualCluster
 from hansa.tenancy.syncing import credentials as tenant_credentials
 from hansa.tenancy.syncing.credentials import TenantCredentials
 
 CONCURRENT: Final = 16  # servers that are visited at a time
+T = TypeVar("T", Object, VirtualCluster)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,55 +60,43 @@ async def survey(reader: Reader, clock: Clock) -> Survey:
                 remotes += await find(reader)
         except (HansaError, TimeoutError) as error:
             unread.append(str(error) or f"not read within {reader.deadline:g} s")
-    slots = asyncio.Semaphore(CONCURRENT)
 
     async def one(remote: Remote) -> Visit:
         if isinstance(remote.credentials, errors.ApiError):
             return Visit(remote.role, remote.name, error=remote.credentials)
-        async with slots:
-            return await visiting.visit(
-                remote.role, remote.name, remote.credentials, deadline=reader.deadline, clock=clock
-            )
+        return await visiting.visit(remote.role, remote.name, remote.credentials, deadline=reader.deadline, clock=clock)
 
-    return Survey(remotes, list(await asyncio.gather(*map(one, remotes))), unread)
+    return Survey(remotes, await tasks.gather(one, remotes, at_most=CONCURRENT), unread)
 
 
 async def _tenants(reader: Reader) -> list[Remote]:
-    found = await reader.list(tenancy.VIRTUAL_CLUSTERS)
-    running = [one for one in map(tenancy.virtual_cluster, found.items) if one.is_running and not one.is_deleting]
-    return [await _remote(Role.TENANT, str(vc.key), partial(_of_tenant, reader, vc)) for vc in running]
+    running = tenancy.running((await reader.list(tenancy.VIRTUAL_CLUSTERS)).items)
+    kept = [one for one in running if not one.is_deleting]
+    return await _remotes(Role.TENANT, kept, _of_tenant, reader)
 
 
-async def _of_tenant(reader: Reader, vc: tenancy.VirtualCluster) -> Credentials:
+async def _of_tenant(reader: Reader, vc: VirtualCluster) -> Credentials:
     name = tenant_credentials.secret_of(vc.object)
     secret = await reader.client.get(resources.SECRETS, name, namespace=vc.root) if name else None
     config = tenant_credentials.find(vc.object, secret)
     if config is None:
         raise errors.BadCredentials(f"Secret {vc.root}/{name} has no kubeconfig")
-    config.login()  # refuses what it may not refer to
     return TenantCredentials(config)
 
 
 async def _supers(reader: Reader) -> list[Remote]:
     clusters = [one async for one in pool_members.all_of(reader.client)]
-    return [await _remote(Role.SUPER, one.name, partial(_of_super, reader, one)) for one in clusters]
+    return await _remotes(Role.SUPER, clusters, _of_super, reader)
 
 
 async def _of_super(reader: Reader, cluster: Object) -> Credentials:
     secret = await reader.client.get(resources.SECRETS, cluster.name, namespace=cluster.namespace)
-    return _embedded(secret, pool_members.SECRET_KEY)
-
-
-def _embedded(secret: Object, key: str) -> Credentials:
-    login = secrets.login(secret, key=key)
-    if login.plugin is not None or login.watched_files():
-        raise errors.BadCredentials(f"{login.origin} refers to files or an exec plugin; embed certificates and tokens")
-    return SecretCredentials(secret, key=key)
+    return SecretCredentials(secret, key=pool_members.SECRET_KEY)
 
 
 async def _targets(reader: Reader) -> list[Remote]:
     found = [*(await reader.list(federation.TARGETS)).items, *(await reader.list(federation.CLUSTER_TARGETS)).items]
-    return [await _remote(Role.TARGET, str(one.key), partial(_of_target, reader, one)) for one in found]
+    return await _remotes(Role.TARGET, found, _of_target, reader)
 
 
 async def _of_target(reader: Reader, obj: Object) -> Credentials:
@@ -121,8 +110,14 @@ async def _of_target(reader: Reader, obj: Object) -> Credentials:
         raise errors.BadCredentials(str(error)) from None
 
 
-async def _remote(role: Role, name: str, find: Callable[[], Awaitable[Credentials]]) -> Remote:
-    try:
-        return Remote(role, name, await find())
-    except errors.ApiError as error:
-        return Remote(role, name, error)
+async def _remotes(
+    role: Role, found: Iterable[T], credentials: Callable[[Reader, T], Awaitable[Credentials]], reader: Reader
+) -> list[Remote]:
+    async def one(named: T) -> Remote:
+        name = named.name if role is Role.SUPER else str(named.key)
+        try:
+            return Remote(role, name, await credentials(reader, named))
+        except errors.ApiError as error:
+            return Remote(role, name, error)
+
+    return await tasks.gather(one, found, at_most=CONCURRENT)

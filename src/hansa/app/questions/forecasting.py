@@ -8,6 +8,7 @@ from hansa.app.questions import federation, pool, reading, virtual_clusters, vir
 from hansa.app.questions.reading import Reader, Where
 from hansa.federation.binding.federation_world import FederationWorld
 from hansa.kube.client import Client
+from hansa.runtime import tasks
 from hansa.runtime.errors import HansaError
 from hansa.scheduling.forecasting import forecast
 from hansa.scheduling.forecasting.changes import Change
@@ -61,7 +62,7 @@ async def _pool(reader: Reader, meta: Client, where: Where) -> PoolForecast:
         return await pool.tenant(await virtual_clusters.connect(reader, meta, vc), vc)
 
     supers, tenants = await asyncio.gather(
-        pool.super_clusters(reader, meta, where, clusters), asyncio.gather(*map(tenant, vcs))
+        pool.super_clusters(reader, meta, where, clusters), tasks.gather(tenant, vcs, at_most=reading.CONCURRENT)
     )
     names = {vc.root: str(vc.key) for vc in vcs}
     return PoolForecast(pool.world(where, supers, vcs, tenants), names)

@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from hansa.app.program import agent
 from hansa.engine.cluster import REQUEST_DEADLINE
@@ -19,6 +19,8 @@ from hansa.scheduling.slicing.annotations import PoolSettings
 from hansa.scheduling.slicing.pool import Headroom
 from hansa.scheduling.snapshot import Snapshot
 from hansa.scheduling.watching import listing
+
+CONCURRENT: Final = 32  # clusters that are read at a time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,30 +1,23 @@
 """VirtualClusters of a meta cluster: which one a kubeconfig belongs to, and its credentials."""
 
-import asyncio
+import functools
 
 from hansa.app.questions import reading
 from hansa.app.questions.reading import Reader
 from hansa.kube import errors, resources
 from hansa.kube.client import Client
 from hansa.kube.objects import NamespacedName, Object
+from hansa.runtime import tasks
 from hansa.runtime.errors import HansaError
 from hansa.tenancy import api
-from hansa.tenancy.api import BadVirtualCluster, VirtualCluster
+from hansa.tenancy.api import VirtualCluster
 from hansa.tenancy.syncing import credentials
 from hansa.tenancy.syncing.credentials import TenantCredentials
 
 
 async def running(meta: Client) -> list[VirtualCluster]:
     """The VirtualClusters whose control planes serve."""
-    found = []
-    for one in await reading.every(meta, api.VIRTUAL_CLUSTERS):
-        try:
-            vc = api.virtual_cluster(one)
-        except BadVirtualCluster:
-            continue
-        if vc.is_running:
-            found.append(vc)
-    return found
+    return api.running(await reading.every(meta, api.VIRTUAL_CLUSTERS))
 
 
 async def connect(reader: Reader, meta: Client, vc: VirtualCluster) -> Client:
@@ -54,7 +47,7 @@ async def of_cluster(reader: Reader, meta: Client, tenant: Client, wanted: str) 
             raise HansaError(f"VirtualCluster {key} does not exist in the meta cluster, or is not Running")
         return named[0]
     here = (await tenant.get(resources.NAMESPACES, "kube-system")).uid
-    ids = await asyncio.gather(*(_id(reader, meta, vc) for vc in vcs))
+    ids = await tasks.gather(functools.partial(_id, reader, meta), vcs, at_most=reading.CONCURRENT)
     for vc, found in zip(vcs, ids, strict=True):
         if found == here:
             return vc

@@ -3,7 +3,6 @@
 Of pods they are read through the API server; of programs outside of the cluster at addresses that the user gives.
 """
 
-import asyncio
 import re
 from collections.abc import Iterable, Mapping
 from typing import Final
@@ -19,6 +18,7 @@ from hansa.kube.credentials import Credentials
 from hansa.kube.credentials.login import Login
 from hansa.kube.objects import Object
 from hansa.kube.server import Server
+from hansa.runtime import tasks
 from hansa.runtime.errors import HansaError
 
 TITLE: Final = "lags"
@@ -34,17 +34,16 @@ _PORT: Final = re.compile(r"--metrics-addr[= ]\S*:(\d+)(?!\S)")
 
 async def read(reader: Reader) -> Section:
     """The lags of the pods that run our image."""
-    slots = asyncio.Semaphore(CONCURRENT)
 
-    async def one(pod: Object, port: str) -> Row:
+    async def one(found: tuple[Object, str]) -> Row:
+        pod, port = found
         path = f"{resources.PODS.path(f'{pod.name}:{port}', namespace=pod.namespace, subresource='proxy')}/metrics"
         try:
-            async with slots:
-                return await _row(str(pod.key), reader.client, path, reader.deadline * SHARE)
+            return await _row(str(pod.key), reader.client, path, reader.deadline * SHARE)
         except (HansaError, ValueError):
             return Row((str(pod.key), UNKNOWN, UNKNOWN))  # no problem: a NetworkPolicy may allow the scraper only
 
-    rows = await asyncio.gather(*(one(pod, port) for pod, port in (await _pods(reader))[:MOST_PODS]))
+    rows = await tasks.gather(one, (await _pods(reader))[:MOST_PODS], at_most=CONCURRENT)
     return Section(TITLE, COLUMNS, tuple(rows))
 
 
@@ -62,7 +61,7 @@ async def _row(name: str, server: Server, path: str, deadline: float) -> Row:
     doing = f"read metrics of {name}"
     answer = await server.request("GET", path, doing=doing, accept="text/plain", deadline=deadline)
     depth, work = figures(answer.body.decode(errors="replace"))
-    problem = f"a reconcile runs since {age(work)}; see its log" if work > STUCK_SECONDS else ""
+    problem = f"a reconcile has not ended for {age(work)}; see the log of the program" if work > STUCK_SECONDS else ""
     return Row((name, f"{depth:g}", age(work)), problem)
 
 

@@ -12,10 +12,10 @@ from hansa.app.status.reading import Reader
 from hansa.app.status.section import Row, Section, age, seconds_since
 from hansa.kube import errors, resources
 from hansa.kube.client import Client
-from hansa.kube.credentials import secret as secrets
 from hansa.kube.credentials.secret import SecretCredentials
 from hansa.kube.objects import Object
 from hansa.model import keys
+from hansa.runtime import tasks
 from hansa.scheduling.pooling import pool_members
 from hansa.tenancy.pool import fence
 
@@ -33,13 +33,11 @@ async def read(reader: Reader) -> Section:
         return Section(TITLE)
     leases = await reader.list(resources.LEASES, labels=keys.REACHES)
     reports = {lease.labels[keys.REACHES]: lease for lease in leases.items}
-    slots = asyncio.Semaphore(CONCURRENT)
 
     async def one(cluster: Object) -> Row:
-        async with slots:
-            return await _row(cluster, reports.get(cluster.name), reader)
+        return await _row(cluster, reports.get(cluster.name), reader)
 
-    return Section(TITLE, COLUMNS, tuple(await asyncio.gather(*map(one, clusters))))
+    return Section(TITLE, COLUMNS, tuple(await tasks.gather(one, clusters, at_most=CONCURRENT)))
 
 
 async def _row(cluster: Object, report: Object | None, reader: Reader) -> Row:
@@ -79,9 +77,6 @@ def problem_of(cluster: Object, lease: Object | None, report: Object | None, rea
 async def _below(cluster: Object, reader: Reader) -> tuple[str, Object | None]:
     """The version of a super cluster, and its fence."""
     secret = await reader.client.get(resources.SECRETS, cluster.name, namespace=cluster.namespace)
-    login = secrets.login(secret, key=pool_members.SECRET_KEY)
-    if login.plugin is not None or login.watched_files():
-        raise errors.BadCredentials(f"{login.origin} refers to files or an exec plugin; embed certificates and tokens")
     credentials = SecretCredentials(secret, key=pool_members.SECRET_KEY)
     async with Client(credentials, user_agent=agent("status"), deadline=reader.deadline * SHARE) as client:
         below = replace(reader, client=client)

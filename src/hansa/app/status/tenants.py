@@ -11,7 +11,7 @@ from hansa.kube import errors, resources
 from hansa.kube.objects import Object
 from hansa.model import keys
 from hansa.tenancy import api
-from hansa.tenancy.api import VIRTUAL_CLUSTERS, ConditionType, Phase
+from hansa.tenancy.api import VIRTUAL_CLUSTERS, BadVirtualCluster, ConditionType, Phase
 
 TITLE: Final = "tenants"
 COLUMNS: Final = ("TENANT", "PHASE", "VERSION", "SYNCED", "SUPER CLUSTERS", "REPLICA", "AGE")
@@ -39,7 +39,10 @@ async def read(reader: Reader) -> Section:
 
 def replicas(vc: Object, leases: Iterable[Object]) -> list[str]:
     """The replicas that serve a tenant: one of each group of replicas that share the tenants."""
-    shard = shards.shard_of(api.virtual_cluster(vc).root)
+    try:
+        shard = shards.shard_of(api.virtual_cluster(vc).root)
+    except BadVirtualCluster:
+        return []  # an invalid one is served by none
     return [one.name for one in leases if shards.parsed(one.annotations.get(keys.CLAIMS, "")) >> shard & 1]
 
 
@@ -65,7 +68,7 @@ def problem(vc: Object, reader: Reader) -> str:
     deleted = seconds_since(vc.metadata.deletion_timestamp, reader.now) if vc.is_deleting else None
     if deleted is not None:
         named = ", ".join(vc.metadata.finalizers)
-        return f"is being deleted for {age(deleted)}, by {named}" if deleted > END_SECONDS else ""
+        return f"has been terminating for {age(deleted)}, held by finalizers {named}" if deleted > END_SECONDS else ""
     status = vc.status
     found = conditions(status)
     bad = [
@@ -80,7 +83,7 @@ def problem(vc: Object, reader: Reader) -> str:
     if phase == Phase.ERROR:
         return "; ".join(bad) or str(status.get("message") or "its phase is Error")
     if phase == Phase.PENDING:
-        return ("; ".join(bad) or f"is Pending for {age(created)}") if created > START_SECONDS else ""
+        return ("; ".join(bad) or f"has been Pending for {age(created)}") if created > START_SECONDS else ""
     if not bad and phase == Phase.RUNNING and ConditionType.SYNCED not in found:
         ready = seconds_since(found.get(ConditionType.READY, {}).get("lastTransitionTime"), reader.now) or created
         return "no vc-syncer serves it; see whether one is running" if ready > SYNC_SECONDS else ""
