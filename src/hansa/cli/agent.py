@@ -117,6 +117,10 @@ def _add_source_flags(group: Any) -> None:
         " clusters that have addresses in them. TARGET is the name of the ClusterTarget or NAMESPACE/NAME of the Target"
         " whose pods the network has; without it, pods of any target may have addresses in it (default: none)",
     )
+    _add_webhook_flags(group)
+
+
+def _add_webhook_flags(group: Any) -> None:
     group.add_argument(
         "--webhook",
         action=argparse.BooleanOptionalAction,
@@ -152,7 +156,7 @@ def _add_source_flags(group: Any) -> None:
         "--webhook-cert-secret",
         type=webhook.namespaced_name,
         metavar="NAMESPACE/NAME",
-        help="Secret of a certificate that is issued and renewed by itself, and shared by all replicas (default: none)",
+        help="Secret with a serving certificate that the replicas share, issue and renew (default: none)",
     )
     group.add_argument(
         "--webhook-owner",

@@ -47,15 +47,7 @@ def add_to(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument(
-        "--kubeconfig",
-        type=Path,
-        metavar="FILE",
-        help="kubeconfig of the meta cluster (default: as kubectl, or the pod's service account)",
-    )
-    parser.add_argument(
-        "--context", default="", metavar="NAME", help="context of the kubeconfig (default: the current context)"
-    )
+    _add_meta(parser)
     parser.add_argument(
         "--provisioner",
         "--master-prov",
@@ -63,15 +55,6 @@ def add_to(commands: Any) -> None:
         default="process",
         help="how new control planes run: as processes of this machine, as StatefulSets of the meta cluster, or as"
         " existing clusters only; native is statefulset (default %(default)s)",
-    )
-    go_values.add_negatable(parser, "--install", help="install CustomResourceDefinitions")
-    parser.add_argument(
-        "--sample-cluster-versions",
-        nargs="?",
-        type=go_values.boolean,
-        const=True,
-        metavar="true|false",
-        help="create sample ClusterVersions that are missing; with --install=false only if given (default true)",
     )
     parser.add_argument(
         "--num-reconciles",
@@ -104,6 +87,27 @@ def add_to(commands: Any) -> None:
     unused_flags.add_to(parser, "VirtualCluster's manager", upstream_flags.MANAGER)
     log_flags.add_to(parser)
     parser.set_defaults(run=_run, loop_factory=program.new_loop)
+
+
+def _add_meta(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--kubeconfig",
+        type=Path,
+        metavar="FILE",
+        help="kubeconfig of the meta cluster (default: as kubectl, or the pod's service account)",
+    )
+    parser.add_argument(
+        "--context", default="", metavar="NAME", help="context of the kubeconfig (default: the current context)"
+    )
+    go_values.add_negatable(parser, "--install", help="install CustomResourceDefinitions")
+    parser.add_argument(
+        "--sample-cluster-versions",
+        nargs="?",
+        type=go_values.boolean,
+        const=True,
+        metavar="true|false",
+        help="create sample ClusterVersions that are missing; with --install=false only if given (default true)",
+    )
 
 
 def _add_ranges(parser: argparse.ArgumentParser) -> None:

@@ -49,7 +49,7 @@ def add_to(commands: Any) -> None:
         "--cert-secret",
         type=namespaced_name,
         metavar="NAMESPACE/NAME",
-        help="Secret of a certificate that is issued and renewed by itself, and shared by all replicas (default: none)",
+        help="Secret with a serving certificate that the replicas share, issue and renew (default: none)",
     )
     parser.add_argument(
         "--CA",
