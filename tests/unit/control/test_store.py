@@ -5,38 +5,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import simulation
-from hansa.control import freshness, store, table
+from hansa.control import freshness, table
 from hansa.control import versions as store_versions
-from hansa.control.content_budget import ContentBudget, OutlineBudget
-from hansa.kube import errors, objects, watching
+from hansa.kube import errors, watching
 from hansa.runtime import errors as runtime_errors
 from machinery import Witness
-
-
-def an_object(name, version, *, uid="", labels=None):
-    metadata = {"name": name, "namespace": "ns", "uid": uid or f"uid-{name}", "resourceVersion": str(version)}
-    return objects.Object.of({"metadata": metadata | {"labels": labels or {}}})
-
-
-def key(name):
-    return objects.NamespacedName("ns", name)
-
-
-def run(main):
-    return simulation.run(main)
-
-
-def make(world, **options):
-    return store.Store("pods of r1", cluster="r1", resource="pods", clock=world.clock, metrics=world.metrics, **options)
-
-
-def listed(cache, version, *objs):
-    for change in (watching.Restarted(), *map(watching.Added, objs), watching.Synced(str(version))):
-        cache.apply(change)
-
-
-def versions(cache):
-    return {k.name: int(obj.version) for k, obj in cache.snapshot().items()}
+from store_things import an_object, key, listed, make, versions
 
 
 def test_a_list_and_changes_after_it_are_what_the_store_shows():
@@ -48,7 +22,7 @@ def test_a_list_and_changes_after_it_are_what_the_store_shows():
         cache.apply(watching.Deleted(an_object("b", 13)))
         return versions(cache)
 
-    assert run(main) == {"a": 11, "c": 12}
+    assert simulation.run(main) == {"a": 11, "c": 12}
 
 
 def test_a_partial_list_is_never_visible():
@@ -63,7 +37,7 @@ def test_a_partial_list_is_never_visible():
         cache.apply(watching.Synced("22"))
         return before, versions(cache)
 
-    assert run(main) == ({"a": 1}, {"c": 22})
+    assert simulation.run(main) == ({"a": 1}, {"c": 22})
 
 
 def test_the_end_of_a_list_that_did_not_begin_removes_nothing():
@@ -73,7 +47,7 @@ def test_the_end_of_a_list_that_did_not_begin_removes_nothing():
         cache.apply(watching.Synced("6"))
         assert versions(cache) == {"a": 1, "b": 2}
 
-    run(main)
+    simulation.run(main)
 
 
 @pytest.mark.parametrize("version", ["9" * 5000, "٣", "", "1e3", "-1"])
@@ -91,7 +65,7 @@ def test_a_relist_notifies_of_exactly_the_differences_including_deletions():
         listed(cache, 30, an_object("same", 1), an_object("changed", 20), an_object("new", 25))
         return sorted(k.name for k in notified)
 
-    assert run(main) == ["changed", "deleted", "new"]
+    assert simulation.run(main) == ["changed", "deleted", "new"]
 
 
 def test_the_answer_to_a_write_is_seen_at_once_and_older_news_do_not_undo_it():
@@ -106,7 +80,7 @@ def test_the_answer_to_a_write_is_seen_at_once_and_older_news_do_not_undo_it():
         listed(cache, 14, an_object("a", 12))  # a list from before the writes
         return first, versions(cache)
 
-    assert run(main) == ({"a": 15, "new": 16},) * 2
+    assert simulation.run(main) == ({"a": 15, "new": 16},) * 2
 
 
 def test_an_older_answer_does_not_bring_back_what_was_deleted():
@@ -119,7 +93,7 @@ def test_an_older_answer_does_not_bring_back_what_was_deleted():
         cache.observe(an_object("b", 25))
         return versions(cache)
 
-    assert run(main) == {}
+    assert simulation.run(main) == {}
 
 
 def test_a_deletion_of_our_own_is_seen_at_once_and_lagging_news_do_not_undo_it():
@@ -135,7 +109,7 @@ def test_a_deletion_of_our_own_is_seen_at_once_and_lagging_news_do_not_undo_it()
         cache.apply(watching.Added(an_object("a", 20, uid="another")))
         return gone, versions(cache)
 
-    assert run(main) == ({}, {"a": 20})
+    assert simulation.run(main) == ({}, {"a": 20})
 
 
 def test_a_deletion_of_a_former_object_leaves_its_successor():
@@ -147,7 +121,7 @@ def test_a_deletion_of_a_former_object_leaves_its_successor():
         cache.apply(watching.Deleted(an_object("a", 19, uid="first")))
         return versions(cache)
 
-    assert run(main) == {"a": 20}
+    assert simulation.run(main) == {"a": 20}
 
 
 def test_a_server_that_was_set_back_is_believed():
@@ -159,7 +133,7 @@ def test_a_server_that_was_set_back_is_believed():
         cache.apply(watching.Modified(an_object("a", 51)))
         return versions(cache)
 
-    assert run(main) == {"a": 51, "b": 45}
+    assert simulation.run(main) == {"a": 51, "b": 45}
 
 
 def test_versions_that_are_no_numbers_are_left_to_the_watch():
@@ -173,7 +147,7 @@ def test_versions_that_are_no_numbers_are_left_to_the_watch():
         cache.apply(watching.Deleted(an_object("a", "v4")))
         return first, second, len(cache)
 
-    assert run(main) == ("v1", "v3", 0)
+    assert simulation.run(main) == ("v1", "v3", 0)
 
 
 def test_an_answer_that_no_longer_matches_leaves_and_lagging_news_do_not_bring_it_back():
@@ -187,7 +161,7 @@ def test_an_answer_that_no_longer_matches_leaves_and_lagging_news_do_not_bring_i
         cache.apply(watching.Added(an_object("a", 25, labels={"in": "yes"})))
         return left, versions(cache)
 
-    assert run(main) == ({}, {"a": 25})
+    assert simulation.run(main) == ({}, {"a": 25})
 
 
 def test_it_is_known_after_the_first_list_and_unknown_when_the_watch_is_silent_for_too_long():
@@ -212,7 +186,7 @@ def test_it_is_known_after_the_first_list_and_unknown_when_the_watch_is_silent_f
         await world.clock.sleep(1000)
         return notified
 
-    assert run(main) == [(5, True), (65, False), (75, True)]
+    assert simulation.run(main) == [(5, True), (65, False), (75, True)]
 
 
 def test_a_relist_under_way_does_not_make_a_silent_store_known_again():
@@ -227,7 +201,7 @@ def test_a_relist_under_way_does_not_make_a_silent_store_known_again():
         cache.apply(watching.Synced("30"))
         return under_way, cache.freshness.is_known
 
-    assert run(main) == (False, True)
+    assert simulation.run(main) == (False, True)
 
 
 def test_an_index_finds_objects_by_what_they_have_now():
@@ -246,7 +220,7 @@ def test_an_index_finds_objects_by_what_they_have_now():
             cache.index("label", lambda obj: [])
         return {value: [obj.name for obj in cache.find("label", value)] for value in ("red", "blue", "green", "black")}
 
-    assert run(main) == {"red": ["c"], "blue": ["a"], "green": ["a"], "black": []}
+    assert simulation.run(main) == {"red": ["c"], "blue": ["a"], "green": ["a"], "black": []}
 
 
 def test_a_listener_gets_the_keys_before_and_after_a_change_and_those_of_cached_objects():
@@ -260,7 +234,7 @@ def test_a_listener_gets_the_keys_before_and_after_a_change_and_those_of_cached_
         cache.apply(watching.Added(an_object("b", 13, labels={"owner": "z"})))
         return notified
 
-    assert run(main) == ["x", "x", "y", "y"]
+    assert simulation.run(main) == ["x", "x", "y", "y"]
 
 
 def test_a_failing_listener_is_counted_and_disturbs_no_other():
@@ -276,7 +250,7 @@ def test_a_failing_listener_is_counted_and_disturbs_no_other():
         listed(cache, 10, an_object("a", 1))
         return [k.name for k in notified], world.metrics.text()
 
-    notified, text = run(main)
+    notified, text = simulation.run(main)
     assert notified == ["a"]
     assert 'hansa_listener_failures_total{cluster="r1",resource="pods"} 2' in text
 
@@ -291,7 +265,7 @@ def test_a_snapshot_stays_as_it_was():
             before[key("b")] = an_object("b", 1)
         return list(before), list(cache)
 
-    assert run(main) == ([key("a")], [])
+    assert simulation.run(main) == ([key("a")], [])
 
 
 class Server:
@@ -350,93 +324,3 @@ def test_in_whatever_order_news_and_answers_come_no_object_steps_back_or_returns
         assert not cache._history._gone
 
     simulation.run(main)
-
-
-def a_map(name, version, size):
-    return objects.Object.of(
-        {
-            "metadata": {"name": name, "namespace": "ns", "uid": name, "resourceVersion": str(version)},
-            "data": "x" * size,
-        }
-    )
-
-
-def wholes(cache):
-    return {k.name for k, obj in cache.snapshot().items() if obj.is_whole}
-
-
-def test_objects_beyond_the_limit_of_content_are_outlined_and_keep_their_size():
-    async def main(world):
-        cache = make(world, budget=ContentBudget(250))
-        listed(cache, 10, a_map("a", 1, 98), a_map("b", 2, 98), a_map("c", 3, 98))
-        first = wholes(cache), {obj.size for obj in cache.snapshot().values()}
-        cache.apply(watching.Deleted(a_map("a", 11, 98)))
-        cache.apply(watching.Modified(a_map("c", 12, 98)))
-        cache.apply(watching.Added(a_map("d", 13, 98)))
-        listed(cache, 20, a_map("d", 13, 98), a_map("b", 2, 98), a_map("c", 12, 98))
-        return first, wholes(cache), cache.get(key("d")).get("data")
-
-    assert run(main) == (({"a", "b"}, {100}), {"b", "c"}, None)
-
-
-def test_stores_share_a_limit_of_objects_which_a_list_and_a_watch_do_not_exceed():
-    async def main(world):
-        outlines = OutlineBudget(3)
-        one, other = (make(world, budget=ContentBudget(1000, outlines)) for _ in range(2))
-        listed(one, 10, an_object("a", 1), an_object("b", 2))
-        listed(other, 10, an_object("c", 3))
-        with pytest.raises(errors.Unreachable, match="more than 3 objects"):
-            one.apply(watching.Added(an_object("d", 11)))
-        with pytest.raises(errors.Unreachable, match="more than 3 objects"):
-            listed(other, 20, an_object("c", 3), an_object("e", 4))
-        one.observe(an_object("d", 11))
-        assert (versions(one), versions(other), outlines.is_exceeded) == ({"a": 1, "b": 2}, {"c": 3}, True)
-        one.apply(watching.Modified(an_object("a", 12)))
-        one.apply(watching.Deleted(an_object("b", 13)))
-        listed(other, 30, an_object("c", 3), an_object("e", 4))
-        other.close()
-        return outlines.used, outlines.is_exceeded
-
-    assert run(main) == (1, False)
-
-
-def test_content_beyond_a_strict_limit_is_an_error_of_the_watch_and_not_of_our_own_writes():
-    async def main(world):
-        cache = make(world, budget=ContentBudget(250, OutlineBudget(9), is_strict=True))
-        listed(cache, 10, a_map("a", 1, 98), a_map("b", 2, 98))
-        with pytest.raises(errors.Unreachable, match="more than 0 MiB"):
-            cache.apply(watching.Added(a_map("c", 11, 98)))
-        cache.observe(a_map("d", 13, 98))
-        before = wholes(cache)
-        with pytest.raises(errors.Unreachable, match="more than 0 MiB"):
-            listed(cache, 20, *(a_map(name, 12, 98) for name in "abc"))
-        listed(cache, 30, a_map("b", 2, 98), a_map("e", 15, 98))
-        return before, wholes(cache)
-
-    assert run(main) == ({"a", "b"}, {"b", "e"})
-
-
-@pytest.mark.parametrize("field", ["name", "namespace", "uid", "resourceVersion"])
-def test_an_object_whose_outline_would_be_long_is_refused(field):
-    long = objects.Object.of({"metadata": {"name": "a", "uid": "b", "resourceVersion": "2", field: "9" * 2000}})
-
-    async def main(world):
-        cache = make(world, budget=ContentBudget(1000, OutlineBudget(3)))
-        listed(cache, 1)
-        with pytest.raises(errors.Unreachable, match="more than 1024 characters"):
-            cache.apply(watching.Added(long))
-        return len(cache)
-
-    assert run(main) == 0
-
-
-def test_an_object_that_a_strict_budget_refuses_is_not_counted():
-    async def main(world):
-        outlines = OutlineBudget(3)
-        cache = make(world, budget=ContentBudget(150, outlines, is_strict=True))
-        listed(cache, 10, a_map("a", 1, 98))
-        with pytest.raises(errors.Unreachable, match="MiB"):
-            cache.apply(watching.Added(a_map("b", 11, 98)))
-        return outlines.used, len(cache)
-
-    assert run(main) == (1, 1)

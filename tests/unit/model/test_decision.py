@@ -2,103 +2,35 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
+from decided_pairs import (
+    ACCOUNTS,
+    CLAIMS,
+    GUESTS,
+    HERE,
+    LEAVING,
+    LINKS,
+    MODE,
+    RULES,
+    RUNNING,
+    SETTINGS,
+    actions,
+    decided,
+    foreign,
+    line,
+    lower,
+    synced,
+    upper,
+)
 from hansa.kube import resources
-from hansa.kube.objects import NamespacedName, Object
+from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
-from hansa.model import decision, keys, lifecycle, plan, stamp
+from hansa.model import decision, keys, plan
 from hansa.model.limits import Amounts, Limit, Limits, Room
-from hansa.model.lookups import Found, Lookups
-from hansa.model.mode import Mode, PatchPart, Rule, patches_of
-from hansa.model.pair import Grade, Key, Link, Pair, Side, Unknown
-from worlds import status_up
-
-SETTINGS = Resource("", "v1", "configmaps")
-CLAIMS = Resource("", "v1", "persistentvolumeclaims")
-ACCOUNTS = Resource("", "v1", "serviceaccounts")
-GUESTS, ROBOTS = Resource("test", "v1", "guests"), Resource("test", "v1", "robots")
-RULES = {
-    resource: Rule(resource, down_patches=patches_of("spec"), up_patches=status_up, lifecycle=life)
-    for resource, life in {
-        resources.PODS: lifecycle.POD,
-        SETTINGS: lifecycle.COPY,
-        CLAIMS: lifecycle.DATA,
-        ACCOUNTS: lifecycle.SHARED_COPY,
-        resources.NAMESPACES: lifecycle.NAMESPACE,
-        GUESTS: lifecycle.COPY,
-        ROBOTS: lifecycle.POD,
-    }.items()
-}
-RULES[GUESTS] = replace(RULES[GUESTS], check=lambda guest, _: "it is too big" if guest.spec["v"] == "big" else "")
-RULES[ROBOTS] = replace(
-    RULES[ROBOTS], bound_node=lambda robot: robot.spec.get("nodeName", ""), down_patches=lambda *_: ()
-)
-RULES[resources.NODES] = Rule(resources.NODES)
-MODE = Mode(name="test", rules=RULES)
-
-
-NODE = Object.of({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}})
-# The upper cluster has the node n1, and no n2.
-NODES = Lookups(
-    {
-        (resources.NODES, NamespacedName("", "n1")): Found(NODE, None),
-        (resources.NODES, NamespacedName("", "n2")): Found(None, None),
-    }
-)
-LINKS = {name: Link("up", "id-of-up", name, lookups=NODES) for name in ("a", "b")}
-HERE = {"a": Grade.CHOSEN}
-LEAVING = {"deletionTimestamp": "2026-11-15T12:00:00Z"}
-RUNNING: dict[str, Any] = {"phase": "Running", "startTime": "2026-11-15T11:00:00Z"}
-
-
-def upper(*, status: Mapping[str, Any] | None = None, spec: str = "1", **metadata: Any) -> Object:
-    named = {"name": "web", "namespace": "shop", "uid": "u1", "resourceVersion": "7"} | metadata
-    status = {"phase": "Pending"} if status is None else status
-    return Object.of({"apiVersion": "v1", "kind": "Pod", "metadata": named, "spec": {"v": spec}, "status": status})
-
-
-def synced(lower_uid: str = "l1", **more: Any) -> Object:
-    """An upper pod whose lower one was seen to run."""
-    return upper(**{"status": RUNNING, "annotations": {keys.LOWER_UID: lower_uid}} | more)
-
-
-def lower(
-    origin: str = "u1", *, status: Mapping[str, Any] = RUNNING, spec: str = "1", upper_id: str = "id-of-up", **meta: Any
-) -> Object:
-    plain = upper(status=status, spec=spec)
-    marked = stamp.put(plain, stamp.Origin(upper_id, origin, "shop", "web")).to_dict()
-    marked["metadata"] |= {"uid": "l1"} | meta
-    return Object.of(marked)
-
-
-def foreign() -> Object:
-    return upper(uid="x1")
-
-
-def decided(above: Side, below: Mapping[str, Side], intents: Any = HERE, *, of: Resource = resources.PODS, **more: Any):
-    return [_line(action) for action in actions(above, below, intents, of=of, **more)]
-
-
-def actions(above: Side, below: Mapping[str, Side], intents: Any = HERE, *, of: Resource, **more: Any):
-    pair = Pair(Key("up", of, "shop", "web"), above, LINKS, below, intents=intents, **more)
-    return decision.decide(pair, MODE).actions
-
-
-def _line(action: plan.Action) -> str:
-    match action:
-        case plan.Delete():
-            return f"delete {action.obj.uid} in {action.cluster}, grace {action.grace}"
-        case plan.Patch():
-            part = f"/{action.subresource}" if action.subresource else ""
-            return f"patch {action.obj.uid}{part} in {action.cluster}"
-        case plan.Bind():
-            return f"bind {action.obj.uid} to {action.node}"
-        case plan.Create() | plan.Conflict() | plan.Refuse():
-            return f"{type(action).__name__.lower()} in {action.cluster}"
-    return "wait"
+from hansa.model.mode import Mode, PatchPart
+from hansa.model.pair import Grade, Key, Pair, Side, Unknown
 
 
 @pytest.mark.parametrize(
@@ -241,7 +173,7 @@ def _moved(below: Mapping[str, Side], intents: Mapping[str, Grade]) -> list[str]
         RULES[resources.PODS], on_moved=lambda _, cluster: [PatchPart({"metadata": {"labels": {cluster: ""}}})]
     )
     pair = Pair(Key("up", resources.PODS, "shop", "web"), upper(), LINKS, below, intents=intents)
-    return [_line(action) for action in decision.decide(pair, Mode("test", {resources.PODS: rule})).actions]
+    return [line(action) for action in decision.decide(pair, Mode("test", {resources.PODS: rule})).actions]
 
 
 def test_copies_of_referenced_objects_are_created_and_deleted_with_their_users() -> None:
@@ -264,7 +196,7 @@ def test_with_merged_statuses_every_visible_copy_is_synced_up() -> None:
         ({"a": Unknown("it is away"), "b": lower()}, ["wait", "patch u1/status in up"]),
     ):
         pair = Pair(Key("up", SETTINGS, "shop", "web"), upper(), LINKS, below, both)
-        assert [_line(action) for action in decision.decide(pair, several).actions] == lines
+        assert [line(action) for action in decision.decide(pair, several).actions] == lines
 
 
 def test_copies_that_hold_data_stay_until_the_upper_object_is_deleted() -> None:
@@ -334,33 +266,6 @@ def test_a_refusal_is_reported_on_the_upper_object_if_its_rule_has_a_patch_for_i
     assert reported.patch == {"status": {"why": "it is too big"}}
 
 
-def _on(node: str, obj: Object) -> Object:
-    return obj.with_fields(spec={"nodeName": node})
-
-
-def test_a_pod_is_bound_to_its_lower_ones_node_before_its_status_is_synced_up() -> None:
-    assert decided(upper(), {"a": _on("n1", lower())}, of=ROBOTS) == ["bind u1 to n1"]
-    assert decided(_on("n1", upper()), {"a": _on("n1", lower())}, of=ROBOTS) == ["patch u1/status in up"]
-    assert decided(upper(), {"a": lower()}, of=ROBOTS) == ["patch u1/status in up"]
-
-
-def test_a_pod_is_bound_to_the_upper_node_that_stands_for_its_lower_ones() -> None:
-    renamed = Mode(name="test", rules=RULES, upper_node=lambda node, link: f"{node}1" if link.lower == "a" else "")
-    pair = Pair(Key("up", ROBOTS, "shop", "web"), upper(), LINKS, {"a": _on("n", lower())}, HERE)
-    assert [_line(action) for action in decision.decide(pair, renamed).actions] == ["bind u1 to n1"]
-
-
-def test_a_binding_waits_for_its_node_and_a_pod_being_deleted_is_not_bound() -> None:
-    node = Key("up", resources.NODES, "", "n2")
-    wait = plan.Wait("node n2 is not in up yet", until=node)
-    assert actions(upper(), {"a": _on("n2", lower())}, of=ROBOTS) == (wait,)
-    leaving = upper(**LEAVING, deletionGracePeriodSeconds=9)
-    assert decided(leaving, {"a": _on("n1", lower())}, of=ROBOTS) == [
-        "delete l1 in a, grace 9",
-        "patch u1/status in up",
-    ]
-
-
 def test_a_lower_namespace_is_deleted_when_the_upper_one_is_gone_not_while_it_terminates() -> None:
     there = {"a": lower(status={"phase": "Pending"})}
     assert decided(upper(**LEAVING, annotations={keys.LOWER_UID: "l1"}), there, of=resources.NAMESPACES) == ["wait"]
@@ -374,7 +279,7 @@ def test_a_copy_of_another_route_between_the_same_clusters_is_left_alone_while_i
 
     def seen(above: Side, intents: Mapping[str, Grade], of: Resource = resources.PODS) -> list[str]:
         pair = Pair(Key("up", of, "shop", "web"), above, ours, brought, intents)
-        return [_line(action) for action in decision.decide(pair, MODE).actions]
+        return [line(action) for action in decision.decide(pair, MODE).actions]
 
     assert seen(synced(), {}) == []
     assert seen(synced(spec="2"), {}) == []
