@@ -7,12 +7,13 @@ import asyncio
 import dataclasses
 import enum
 import logging
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Awaitable, Callable, Hashable, Iterable
 from typing import Generic, TypeVar
 
 from hansa.control import queue
+from hansa.control.freshness import Freshness
 from hansa.kube import errors as api_errors
-from hansa.runtime import errors, logs, metrics
+from hansa.runtime import errors, logs, metrics, tasks
 
 K = TypeVar("K", bound=Hashable)
 log = logging.getLogger(__name__)
@@ -91,6 +92,24 @@ class Controller(Generic[K]):
                 await self._is_draining.wait()
             finally:  # also when cancelled: reconciles that are slow to end need no other worker
                 self._stop_watching()
+
+    async def synced(self, caches: Iterable[Freshness], *, within: float) -> bool:
+        """Wait for the first lists of what reconciles read; false if drained before, so that a program ends at once."""
+
+        async def synced() -> None:
+            for cache in caches:
+                await cache.wait_synced(within)
+
+        lists = asyncio.create_task(synced(), name=self.name)
+        drained = asyncio.create_task(self._is_draining.wait(), name=self.name)
+        try:
+            await asyncio.wait({lists, drained}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            await tasks.cancel(lists, drained)
+        if lists.cancelled():
+            return False
+        lists.result()  # raises what the lists raised
+        return True
 
     def drain(self) -> None:
         """Start no new reconcile: `run` returns when those in progress are done."""

@@ -65,8 +65,8 @@ class Binder:
         async with contextlib.AsyncExitStack() as stack:
             pods = await stack.enter_async_context(self._upper.informers.share(PROXIES))
             nodes = await stack.enter_async_context(self._upper.informers.share(NODES))
-            for store in (pods, nodes):
-                await store.freshness.wait_synced(SYNC_DEADLINE)
+            if not await self._controller.synced((pods.freshness, nodes.freshness), within=SYNC_DEADLINE):
+                return
             stack.callback(self._cancel_timer)
             self._start(stack, pods, nodes)
             await self._controller.run()

@@ -66,8 +66,9 @@ class DelegateEndpoints:
             targets = Scope(api.TARGETS), Scope(api.CLUSTER_TARGETS)
             scopes = (pods, Scope(resources.SERVICES), SLICES, *targets)
             stores = [await stack.enter_async_context(self._upper.informers.share(scope)) for scope in scopes]
-            for store in stores:
-                await store.freshness.wait_synced(SYNC_DEADLINE)
+            caches = [store.freshness for store in stores]
+            if not await self._controller.synced(caches, within=SYNC_DEADLINE):
+                return
             self._pods, self._services, self._slices, *self._targets = stores
             for store in (self._pods, self._services):
                 store.index(clusters.BY_NAMESPACE, clusters.by_namespace)

@@ -59,8 +59,9 @@ class MulticlusterServices:
             for resource in _READ:
                 store = await stack.enter_async_context(self._cluster.informers.share(Scope(resource)))
                 self._stores[resource] = store
-            for store in self._stores.values():
-                await store.freshness.wait_synced(SYNC_DEADLINE)
+            caches = [store.freshness for store in self._stores.values()]
+            if not await self._controller.synced(caches, within=SYNC_DEADLINE):
+                return
             slices = self._stores[resources.ENDPOINT_SLICES]
             slices.index(_BY_SERVICE, _service_of)
             slices.index(_BY_EXPORT, _export_of)

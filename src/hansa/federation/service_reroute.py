@@ -74,8 +74,9 @@ class ServiceReroute:
                 Scope(resources.INGRESSES),
             )
             stores = [await stack.enter_async_context(self._upper.informers.share(scope)) for scope in scopes]
-            for store in stores:
-                await store.freshness.wait_synced(SYNC_DEADLINE)
+            caches = [store.freshness for store in stores]
+            if not await self._controller.synced(caches, within=SYNC_DEADLINE):
+                return
             self._pods, self._services, self._ingresses = stores
             self._fields = owned_objects.fields_only(
                 self._upper.client,

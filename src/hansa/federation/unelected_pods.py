@@ -48,8 +48,9 @@ class UnelectedPods:
             self._nodes = await stack.enter_async_context(self._upper.informers.share(NODES))
             scopes = (Scope(resources.PODS, fields=fields) for fields in (OTHER_PODS, PROXY_PODS))
             stores = [await stack.enter_async_context(self._upper.informers.share(scope)) for scope in scopes]
-            for store in (self._nodes, *stores):
-                await store.freshness.wait_synced(SYNC_DEADLINE)
+            caches = [store.freshness for store in (self._nodes, *stores)]
+            if not await self._controller.synced(caches, within=SYNC_DEADLINE):
+                return
             self._others, self._proxies = stores
             stack.callback(self._others.listen(self._queue.add, self._on_node))
             stack.callback(self._proxies.listen(self._queue.add, self._on_node_of_others))

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import simulation
 from hansa.control import controller, queue
+from hansa.control.freshness import Freshness, Unlisted
 from hansa.kube import errors as api_errors
 from hansa.runtime import backoff, errors, tasks
 
@@ -335,3 +336,23 @@ def test_no_worker_takes_the_place_of_a_reconcile_that_ends_with_its_controller(
         return running.cancelled(), problems
 
     assert simulation.run(main) == (True, [])
+
+
+def test_a_controller_that_waits_for_its_caches_is_drained_at_once():
+    async def main(world):
+        async def reconcile(_key):
+            return controller.Done()
+
+        never = Freshness("pods", clock=world.clock, patience=30.0)
+        listed = Freshness("nodes", clock=world.clock, patience=30.0)
+        listed.synced()
+        _, run = machine(world, reconcile)
+        with pytest.raises(Unlisted, match="pods not listed within 5 s: not listed yet"):
+            await run.synced((listed, never), within=5)
+        waiting = asyncio.create_task(run.synced((listed, never), within=60))
+        assert await run.synced([listed], within=60)
+        before = world.clock.now()
+        run.drain()
+        return await waiting, world.clock.now() - before
+
+    assert simulation.run(main) == (False, 0)

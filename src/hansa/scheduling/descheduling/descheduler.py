@@ -60,8 +60,9 @@ class Descheduler:
         async with contextlib.AsyncExitStack() as stack:
             self._pods = await stack.enter_async_context(informers.share(Scope(resources.PODS)))
             self._nodes = await stack.enter_async_context(informers.share(NODES))
-            for store in (self._pods, self._nodes):
-                await store.freshness.wait_synced(LIST_SECONDS)
+            caches = (store.freshness for store in (self._pods, self._nodes))
+            if not await self._controller.synced(caches, within=LIST_SECONDS):
+                return
             stack.callback(self._pods.listen(self._queue.add, table.own_key))
             await self._controller.run()
 
