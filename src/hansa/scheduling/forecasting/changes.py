@@ -56,6 +56,7 @@ class Quota:
 
 Change = Lose | AddNode | Drain | Quota
 DEFAULT_PODS = 110  # of a node, as kubelets have it
+_RESOURCES = frozenset({"cpu", "memory", "pods", "ephemeral-storage"})
 
 
 def add_node(text: str) -> AddNode:
@@ -79,14 +80,29 @@ def quota(text: str) -> Quota:
 
 def _named(text: str, flag: str, what: str) -> tuple[str, dict[str, int]]:
     name, equals, listed = text.partition("=")
-    amounts: dict[str, int] = {}
-    for part in filter(None, (one.strip() for one in listed.split(","))):
-        resource, _, amount = part.partition("=")
-        try:
-            amounts[resource.removeprefix("requests.")] = quantity.parse(amount).nano
-        except ValueError:
-            amounts = {}
-            break
-    if not (name and equals and amounts) or any(nano < 0 for nano in amounts.values()):
+    parsed = [_amount(part) for one in listed.split(",") if (part := one.strip())]
+    amounts = {one[0]: one[1] for one in parsed if one is not None}
+    if not (name and equals and amounts and None not in parsed):
         raise InvalidChange(f'invalid {flag} "{text}": use {what}=cpu=8,memory=32Gi')
+    if len(amounts) < len(parsed):
+        raise InvalidChange(f'invalid {flag} "{text}": a resource is given twice')
+    if unknown := [resource for resource in amounts if not _is_resource(resource)]:
+        raise InvalidChange(
+            f'invalid {flag} "{text}": "{unknown[0]}" is no resource: use cpu, memory, pods, ephemeral-storage,'
+            " hugepages-SIZE, or a name with a domain, such as nvidia.com/gpu"
+        )
     return name, amounts
+
+
+def _amount(text: str) -> tuple[str, int] | None:
+    """Parse RESOURCE=QUANTITY; None if it has another form or is negative."""
+    resource, _, amount = text.partition("=")
+    try:
+        nano = quantity.parse(amount.strip()).nano
+    except ValueError:
+        return None
+    return (resource.strip().removeprefix("requests."), nano) if nano >= 0 else None
+
+
+def _is_resource(name: str) -> bool:
+    return name in _RESOURCES or name.startswith("hugepages-") or "/" in name

@@ -28,6 +28,23 @@ def test_a_node_that_cannot_be_parsed_is_refused_with_the_form(text):
         changes.add_node(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [("r1=cpuu=8", '"cpuu" is no resource: use cpu, memory'), ("r1=cpu=8,cpu=9", "a resource is given twice")],
+)
+def test_a_slip_is_refused_with_its_reason(text, reason):
+    with pytest.raises(InvalidChange, match=reason):
+        changes.add_node(text)
+    with pytest.raises(InvalidChange, match=reason):
+        changes.quota(text)
+
+
+def test_amounts_are_quantities_of_any_resource_that_a_node_has():
+    made = changes.add_node("r1=cpu=8.5, memory=1e9, nvidia.com/gpu=2, hugepages-2Mi=4Mi")
+    assert (made.amounts["cpu"], made.amounts["memory"]) == (8.5 * CPU, 10**9 * CPU)
+    assert {"nvidia.com/gpu", "hugepages-2Mi"} <= made.amounts.keys()
+
+
 @pytest.mark.parametrize("text", ["", "r1", "/n1", "r1/"])
 def test_a_drain_that_cannot_be_parsed_is_refused(text):
     with pytest.raises(InvalidChange, match="use CLUSTER/NODE"):
