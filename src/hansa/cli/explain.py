@@ -11,6 +11,7 @@ from hansa.app.questions import explaining
 from hansa.cli import log_flags, question_flags, tables
 from hansa.kube.errors import Invalid
 from hansa.kube.objects import NamespacedName, Object
+from hansa.model import pod_manifest
 from hansa.runtime.errors import HansaError
 from hansa.scheduling.explanation import Explanation
 from hansa.scheduling.forecasting.namespace_answers import NamespaceExplanation
@@ -83,9 +84,9 @@ def _wanted(arguments: argparse.Namespace) -> Object | NamespacedName:
 def _from_file(path: Path) -> Object:
     try:
         described = yaml.safe_load(path.read_text())
-        pod = Object.of(described if isinstance(described, dict) else {})
+        pod = Object.of(pod_manifest.as_stored(described) if isinstance(described, dict) else {})
     except (OSError, UnicodeDecodeError, yaml.YAMLError, Invalid) as error:
-        raise HansaError(f"cannot read --pod-file {path}: {error}") from None
+        raise HansaError(f"cannot read --pod-file {path}: {' '.join(str(error).split())}") from None
     if pod.kind != "Pod":
         raise HansaError(f'--pod-file {path} has kind "{pod.kind}", not Pod')
     return pod if pod.namespace else pod.with_metadata(namespace="default")

@@ -79,7 +79,7 @@ class Answer:
     @property
     def remedy(self) -> str:
         """What would make it fit, as a sentence; empty if it fits or if nothing is known that would."""
-        parts = [part for one in self.remedies for part in one.parts()]
+        parts = dict.fromkeys(part for one in self.remedies for part in one.parts())
         return f"would fit if {' and '.join(parts)}" if parts else ""
 
     def __str__(self) -> str:

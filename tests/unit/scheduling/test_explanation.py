@@ -1,8 +1,12 @@
 """Where a pod is, what its copy's cluster says, and the newest Events, as sentences."""
 
+from hansa.kube.language import quantity
 from hansa.kube.objects import Object
-from hansa.scheduling import explanation
+from hansa.scheduling import explanation, pod_request
+from hansa.scheduling.counterfactual import Constraint, Remedy
+from hansa.scheduling.explaining import Answer
 from hansa.scheduling.explanation import Explanation
+from hansa.scheduling.verdict import Refusal
 from scheduling_things import a_pod
 
 SINCE = "2026-01-05T10:00:00Z"
@@ -48,3 +52,12 @@ def test_of_each_kind_of_event_the_newest_is_told():
 def test_the_json_form_has_the_time_and_no_changes_where_none_help():
     found = Explanation(a_described(on="n1", lastTransitionTime=SINCE), "pool", (), cluster="r1").as_json()
     assert (found["since"], found["cluster"], found["node"], "changes" in found) == (SINCE, "r1", "n1", False)
+
+
+def test_a_change_that_two_sides_need_is_named_once():
+    one = Remedy("", {}, pod_request.of_pod(a_pod()), without=(Constraint.NODES,))
+    other = Remedy("n1", {"cpu": quantity.UNIT}, one.request, without=(Constraint.NODES,))
+    found = Answer("r1", refusal=Refusal("r1", ()), remedies=(one, other))
+    nodes = "it had no nodeSelector and no required node affinity"
+    assert found.remedy == f"would fit if {nodes} and node n1 had 1 CPU more free"
+    assert len(found.as_json()["changes"]) == 2
