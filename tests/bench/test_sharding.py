@@ -10,7 +10,7 @@ import signal
 import pytest
 
 from figures import figure
-from hansa.control.sharding.share import Timing
+from hansa.control.sharding.share import TIMING
 from hansa.kube import resources, watching
 from sharing import TENANTS, replicas
 
@@ -41,7 +41,7 @@ def moved(before, group):
 
 
 async def test_a_thousand_tenants_over_ten_replicas(cluster, client, namespace):
-    async with replicas(cluster.kubeconfig, namespace, Timing(), step=STEP) as group:
+    async with replicas(cluster.kubeconfig, namespace, TIMING, step=STEP) as group:
         for _ in range(REPLICAS):
             await group.start()
         await group.wait(lambda: group.served() and all(one.keys for one in group.all), within=WITHIN)

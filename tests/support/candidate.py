@@ -8,6 +8,7 @@ import sys
 import time
 
 from hansa.control import controller, election, manager, queue
+from hansa.control.lease_timing import LeaseTiming
 from hansa.kube.client import Client
 from hansa.kube.credentials import kubeconfig
 from machinery import Machine
@@ -30,7 +31,7 @@ async def main(path: str, namespace: str, identity: str) -> None:
             identity=identity,
             client=client,
             informers=machine.informers("c", client),
-            timing=election.Timing(lease=4, renew=2.5, retry=0.5),
+            timing=LeaseTiming(lease=4, renew=2.5, retry=0.5),
             **machine.injected(),
         )
 

@@ -11,9 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from hansa.control.sharding import shards
-from hansa.control.sharding.share import Peer, Share, Timing
+from hansa.control.sharding.share import TIMING, Peer, Share
 
-TIMING = Timing()
 STEP = 0.05  # seconds between two looks of a member at its caches and timers
 REQUEST_SECONDS = 2.0
 WORK_SECONDS = 1.5  # at most, until work for a shard that was lost has ended

@@ -15,9 +15,9 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 from hansa.control import manager
+from hansa.control.lease_timing import LeaseTiming
 from hansa.control.sharding.leases import Group, Keys
 from hansa.control.sharding.membership import Membership
-from hansa.control.sharding.share import Timing
 from hansa.kube.client import Client
 from hansa.kube.credentials import kubeconfig
 from machinery import Machine
@@ -79,7 +79,7 @@ class Replica:
 class Replicas:
     """Replicas of one group."""
 
-    def __init__(self, config: Path, namespace: str, timing: Timing, step: float) -> None:
+    def __init__(self, config: Path, namespace: str, timing: LeaseTiming, step: float) -> None:
         self._config, self._namespace, self._timing, self._step = config, namespace, timing, step
         self.all: list[Replica] = []
         self._numbers = itertools.count()
@@ -122,7 +122,7 @@ class Replicas:
 
 
 @contextlib.asynccontextmanager
-async def replicas(config: Path, namespace: str, timing: Timing, *, step: float = STEP) -> AsyncIterator[Replicas]:
+async def replicas(config: Path, namespace: str, timing: LeaseTiming, *, step: float = STEP) -> AsyncIterator[Replicas]:
     """Replicas, which end with the block."""
     made = Replicas(config, namespace, timing, step)
     try:
@@ -142,7 +142,7 @@ async def main(config: str, namespace: str, name: str, step: str, *timing: str) 
             identity=name,
             client=client,
             informers=machine.informers("c", client),
-            timing=Timing(*map(float, timing)),
+            timing=LeaseTiming(*map(float, timing)),
             **machine.injected(),
         )
 

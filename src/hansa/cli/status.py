@@ -7,7 +7,7 @@ from typing import Any
 
 from hansa.app.status import overview
 from hansa.app.status.section import ClusterStatus, Section
-from hansa.cli import cluster_flags, log_flags
+from hansa.cli import cluster_flags, log_flags, tables
 from hansa.runtime.clock import SystemClock
 
 EXAMPLES = """\
@@ -62,15 +62,10 @@ def _text(one: ClusterStatus) -> str:
 def _table(section: Section) -> str:
     lines = [f"  {section.title}"]
     if section.rows:
-        lines += [f"    {line}" for line in _aligned([section.columns, *(row.cells for row in section.rows)])]
+        lines += [f"    {line}" for line in tables.lines([section.columns, *(row.cells for row in section.rows)])]
     if section.unread:
         lines.append(f"    {section.unread}")
     return "\n".join(lines)
-
-
-def _aligned(rows: list[tuple[str, ...]]) -> Iterable[str]:
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return ("   ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows)
 
 
 def _summary(found: Iterable[ClusterStatus]) -> str:

@@ -6,7 +6,6 @@ need not agree, and a process that was suspended finds out at its next check. Th
 
 import asyncio
 import contextlib
-import dataclasses
 import logging
 import math
 import random as randomness
@@ -14,25 +13,14 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from hansa.control import informer, store, table
+from hansa.control.lease_timing import LeaseTiming
 from hansa.kube import client, objects, resources
 from hansa.kube import errors as api_errors
-from hansa.runtime import clock, errors, metrics, tasks
+from hansa.runtime import clock, metrics, tasks, timestamps
 
 log = logging.getLogger(__name__)
+TIMING = LeaseTiming(lease=15.0, renew=10.0, retry=2.0)
 RELEASE_SECONDS = 3.0  # for releasing the lease at the end; after that it expires by itself
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Timing:
-    """Seconds: lease duration, renew deadline of the holder, and retry period of renewals and of candidates."""
-
-    lease: float = 15.0
-    renew: float = 10.0
-    retry: float = 2.0
-
-    def __post_init__(self) -> None:
-        if not (0 < self.retry < self.renew < self.lease and self.lease >= 1):
-            raise errors.HansaError(f"{self} is not valid: it needs 0 < retry < renew < lease, and lease >= 1")
 
 
 class Election:
@@ -49,13 +37,13 @@ class Election:
         clock: clock.Clock,
         random: randomness.Random,
         metrics: metrics.Registry,
-        timing: Timing | None = None,
+        timing: LeaseTiming = TIMING,
     ) -> None:
         self.identity = identity
         self._key = objects.NamespacedName(namespace, name)
         self._scope = informer.Scope(resources.LEASES, namespace=namespace, fields=f"metadata.name={name}")
         self._client, self._informers, self._clock, self._random = client, informers, clock, random
-        self._timing = timing or Timing()
+        self._timing = timing
         self._until = -math.inf
         self._seen: tuple[str, float] = ("", 0.0)  # the version of another holder's lease, and when it was first seen
         gauge = metrics.gauge("hansa_leading", "1 while this process is the leader.", labels=["lease"])
@@ -156,7 +144,7 @@ class Election:
 
     def _spec(self, known: objects.Object | None) -> dict[str, Any]:
         former = known.spec if known else {}
-        now = self._clock.wall().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        now = timestamps.micro_time(self._clock.wall())
         spec = {
             "holderIdentity": self.identity,
             "leaseDurationSeconds": math.ceil(self._timing.lease),

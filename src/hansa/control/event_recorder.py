@@ -13,7 +13,7 @@ from typing import Any
 from hansa.control import event_correlation
 from hansa.control.event_correlation import EventType, InvolvedObject
 from hansa.kube import client, errors, objects, resources
-from hansa.runtime import backoff, clock, metrics
+from hansa.runtime import backoff, clock, metrics, timestamps
 
 __all__ = ["EventType", "InvolvedObject", "Recorder"]
 
@@ -148,4 +148,4 @@ class Recorder:
 
     def _time(self, moment: float) -> str:
         wall = self._clock.wall() - datetime.timedelta(seconds=self._clock.now() - moment)
-        return wall.strftime("%Y-%m-%dT%H:%M:%SZ")
+        return timestamps.time(wall)

@@ -13,7 +13,7 @@ from hansa.kube import errors
 from hansa.kube.client import Client
 from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
-from hansa.runtime import clock
+from hansa.runtime import clock, timestamps
 
 log = logging.getLogger(__name__)
 READY: Final = "Ready"
@@ -68,7 +68,7 @@ class Conditions:
 
 
 def _dated(wanted: Condition, before: Condition | None, obj: Object, now: datetime.datetime) -> Condition:
-    since = now.strftime("%Y-%m-%dT%H:%M:%SZ")
+    since = timestamps.time(now)
     if before is not None and before.status == wanted.status:
         since = before.last_transition_time
     return msgspec.structs.replace(wanted, last_transition_time=since, observed_generation=obj.metadata.generation)

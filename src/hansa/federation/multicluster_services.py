@@ -21,7 +21,7 @@ from hansa.model import keys
 from hansa.model.translation.common import services
 from hansa.model.translation.federation import exports
 from hansa.model.translation.federation.exports import SERVICE_EXPORTS, SERVICE_IMPORTS
-from hansa.runtime import clock, metrics
+from hansa.runtime import clock, metrics, timestamps
 
 NAME: Final = "multicluster-services"
 MANAGER: Final = "hansa-multicluster-services"
@@ -132,7 +132,7 @@ class MulticlusterServices:
         await self._owned.patch(SERVICE_IMPORTS, imported, exports.import_addresses(imported, made))
 
     async def _report(self, resource: Resource, obj: Object, *wanted: tuple[str, bool, str, str]) -> None:
-        now = self._clock.wall().strftime("%Y-%m-%dT%H:%M:%SZ")
+        now = timestamps.time(self._clock.wall())
         before = obj.status.get("conditions") or []
         after = exports.conditions(before, wanted, now=now, generation=obj.metadata.generation)
         if after != before:

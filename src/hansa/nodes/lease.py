@@ -7,6 +7,7 @@ from hansa.kube import errors, resources
 from hansa.kube.client import Client
 from hansa.kube.objects import Object
 from hansa.model import keys
+from hansa.runtime import timestamps
 
 NAMESPACE = "kube-node-lease"
 STEP = datetime.timedelta(milliseconds=1)  # between two renewals while the clock is behind
@@ -68,7 +69,7 @@ async def remove(client: Client, name: str) -> None:
 
 
 def _text(time: datetime.datetime) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return timestamps.micro_time(time)
 
 
 def _lease(node: Object, seconds: int, **times: str) -> dict[str, Any]:

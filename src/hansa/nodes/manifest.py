@@ -14,6 +14,7 @@ from hansa.kube.objects import Object
 from hansa.model import capacity, keys
 from hansa.nodes.lower_state import ARCH, OS, PRESSURES, LowerState
 from hansa.nodes.settings import NodeSettings
+from hansa.runtime import timestamps
 
 SELECTOR = f"{keys.VIRTUAL_NODE}=true"
 
@@ -162,7 +163,7 @@ def _differ(one: str, other: str) -> bool:
 def _conditions(
     state: LowerState, former: Mapping[str, Mapping[str, Any]], now: datetime.datetime
 ) -> Iterable[dict[str, str]]:
-    moment = now.strftime("%Y-%m-%dT%H:%M:%SZ")
+    moment = timestamps.time(now)
     for kind, status, reason, message in _condition_values(state):
         before = former.get(kind, {})
         since = before.get("lastTransitionTime") if before.get("status") == status else None

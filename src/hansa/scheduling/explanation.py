@@ -81,7 +81,7 @@ def copy_state(copy: Object, cluster: str) -> str:
         for one in copy.status.get("containerStatuses") or ()
         if (state := (one.get("state") or {}).get("waiting") or {}).get("reason")
     ]
-    return f"{name} is {phase} on node {node}{f': {chr(59).join(waiting)}' if waiting else ''}"
+    return ": ".join(filter(None, (f"{name} is {phase} on node {node}", "; ".join(waiting))))
 
 
 def messages(events: Iterable[Object], *, times: Iterable[str]) -> tuple[str, ...]:

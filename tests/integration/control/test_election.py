@@ -10,6 +10,7 @@ import sys
 import candidate as program
 from eventually import eventually
 from hansa.control import election, informer
+from hansa.control.lease_timing import LeaseTiming
 from hansa.kube import resources
 from hansa.kube.objects import NamespacedName
 from hansa.programs import components
@@ -105,7 +106,7 @@ async def test_a_lease_that_another_took_is_not_taken_back(cluster, client, name
 async def test_who_ends_gives_back_no_lease_that_another_took(client, namespace):
     async with Machine() as machine:
         informers = machine.informers("c", client)
-        timing = election.Timing(lease=30, renew=20, retry=10)  # no renewal comes between
+        timing = LeaseTiming(lease=30, renew=20, retry=10)  # no renewal comes between
         one = election.Election(
             "lease",
             namespace=namespace,

@@ -3,12 +3,12 @@
 import signal
 
 from eventually import eventually
-from hansa.control.sharding.share import Timing
+from hansa.control.lease_timing import LeaseTiming
 from hansa.kube import resources
 from sharing import TENANTS, replicas
 
-TIMING = Timing(lease=3, renew=2, retry=0.5)
-LONG = Timing(lease=30, renew=25, retry=1)
+TIMING = LeaseTiming(lease=3, renew=2, retry=0.5)
+LONG = LeaseTiming(lease=30, renew=25, retry=1)
 TAKEOVER = 3 + 6  # seconds: the lease duration, and time for a busy machine
 WITHIN = 60.0
 

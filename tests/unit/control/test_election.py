@@ -1,3 +1,5 @@
+import dataclasses
+
 import pytest
 
 from hansa.control import election
@@ -7,4 +9,4 @@ from hansa.runtime import errors
 @pytest.mark.parametrize("wrong", [{"renew": 15}, {"retry": 10}, {"lease": 0.5, "renew": 0.4, "retry": 0.1}])
 def test_times_that_cannot_keep_two_apart_are_refused(wrong):
     with pytest.raises(errors.HansaError, match="is not valid"):
-        election.Timing(**wrong)
+        dataclasses.replace(election.TIMING, **wrong)

@@ -2,8 +2,8 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from typing import Final
 
 from hansa.app.status import workloads
 from hansa.app.status.section import conditions
@@ -37,7 +37,7 @@ async def ready(client: Client, installed: Iterable[Object], *, deadline: float,
     raise HansaError(f"not ready after {deadline:g} s: {'; '.join(why) or 'the API server did not answer'}")
 
 
-async def _missing(client: Client, obj: Object) -> Any:
+async def _missing(client: Client, obj: Object) -> AsyncIterator[tuple[str, str]]:
     resource = DEFINITION if obj.kind == DEFINITION.kind else KINDS[obj.kind]
     try:
         found = await client.get(resource, obj.name, namespace=obj.namespace)

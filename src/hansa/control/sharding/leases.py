@@ -9,6 +9,7 @@ from hansa.control.sharding import shards
 from hansa.control.sharding.share import Peer
 from hansa.kube import resources
 from hansa.kube.objects import Object
+from hansa.runtime import timestamps
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class Group:
         spec = {
             "holderIdentity": name,
             "leaseDurationSeconds": math.ceil(seconds),
-            "renewTime": now.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+            "renewTime": timestamps.micro_time(now),
         }
         kind = {"apiVersion": resources.LEASES.api_version, "kind": resources.LEASES.kind}
         return Object.of({**kind, "metadata": metadata, "spec": spec})

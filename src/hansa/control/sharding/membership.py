@@ -13,11 +13,12 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 
 from hansa.control import informer, store, table
+from hansa.control.lease_timing import LeaseTiming
 from hansa.control.sharding import shards
 from hansa.control.sharding.guard import Guard
 from hansa.control.sharding.leases import Group
 from hansa.control.sharding.member_lease import MemberLease
-from hansa.control.sharding.share import Peer, Share, Timing
+from hansa.control.sharding.share import TIMING, Peer, Share
 from hansa.kube import client, errors, objects, resources
 from hansa.runtime import clock, listeners, metrics, tasks
 
@@ -41,10 +42,10 @@ class Membership:
         clock: clock.Clock,
         random: randomness.Random,
         metrics: metrics.Registry,
-        timing: Timing | None = None,
+        timing: LeaseTiming = TIMING,
     ) -> None:
         self.identity = identity
-        self._group, self._timing = group, timing or Timing()
+        self._group, self._timing = group, timing
         self._client, self._informers, self._clock, self._random = client, informers, clock, random
         self._scope = informer.Scope(resources.LEASES, namespace=group.namespace, labels=group.selector)
         self._lease = MemberLease(group, identity, client, clock=clock, metrics=metrics)

@@ -10,21 +10,10 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from hansa.control.lease_timing import LeaseTiming
 from hansa.control.sharding import shards
-from hansa.runtime import errors
 
-
-@dataclass(frozen=True, slots=True)
-class Timing:
-    """Seconds: lease duration, deadline of renewals after which a member stops, and period of renewals."""
-
-    lease: float = 8.0
-    renew: float = 5.0
-    retry: float = 2.0
-
-    def __post_init__(self) -> None:
-        if not (0 < self.retry < self.renew < self.lease and self.lease >= 1):
-            raise errors.HansaError(f"{self} is not valid: it needs 0 < retry < renew < lease, and lease >= 1")
+TIMING = LeaseTiming(lease=8.0, renew=5.0, retry=2.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +43,7 @@ class Share:
     Of those, it may write only for the ones that are verified, and only while its Lease is valid.
     """
 
-    def __init__(self, name: str, timing: Timing) -> None:
+    def __init__(self, name: str, timing: LeaseTiming) -> None:
         self.name = name
         self.is_leaving, self.is_blocked = False, False
         self.claimed, self.served, self.target = 0, 0, 0

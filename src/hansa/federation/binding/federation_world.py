@@ -11,7 +11,7 @@ from hansa.scheduling import placed_pods
 from hansa.scheduling.explaining import Candidate
 from hansa.scheduling.forecasting import choosing, leaving, made_nodes
 from hansa.scheduling.forecasting.changes import AddNode, Change, Drain, InvalidChange, Lose
-from hansa.scheduling.forecasting.forecast import Choice, Departure, SliceChange, Subject
+from hansa.scheduling.forecasting.forecast import Choice, Departure, SliceChange, Subject, age
 from hansa.scheduling.forecasting.virtual_node_world import LOST
 
 
@@ -28,7 +28,7 @@ class FederationWorld:
         """The proxy pods."""
         pods = (pod for pod in self.clusters.source.pods.values() if keys.SOURCE_POD in pod.annotations)
         living = (pod for pod in pods if not pod.is_deleting and not requests.is_finished(pod))
-        return [self._subject(pod) for pod in sorted(living, key=_age)]
+        return [self._subject(pod) for pod in sorted(living, key=age)]
 
     def unknown(self) -> Mapping[str, str]:
         """The targets that cannot be read."""
@@ -123,8 +123,3 @@ def _unplaced(pod: Object) -> Object:
     annotations = {name: text for name, text in pod.annotations.items() if name != keys.CANDIDATE}
     spec = {name: value for name, value in pod.spec.items() if name != "nodeName"}
     return pod.with_metadata(annotations=annotations).with_fields(spec=spec)
-
-
-def _age(pod: Object) -> tuple[str, object]:
-    made = pod.metadata.creation_timestamp
-    return (made.isoformat() if made else "", pod.key)

@@ -7,6 +7,7 @@ import msgspec
 
 from hansa.kubelet.usage.meter import Usage
 from hansa.kubelet.usage.stats import NodeStats, PodStats
+from hansa.runtime import timestamps
 
 NANO = 10**9
 
@@ -30,4 +31,4 @@ def _fields(usage: Usage) -> dict[str, Any]:
 
 
 def _text(at: datetime.datetime) -> str:
-    return at.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return timestamps.time(at.astimezone(datetime.UTC))

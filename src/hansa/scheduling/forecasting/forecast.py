@@ -147,6 +147,12 @@ class Forecast:
         }
 
 
+def age(pod: Object) -> tuple[str, NamespacedName]:
+    """The order of pods: the oldest first."""
+    made = pod.metadata.creation_timestamp
+    return (made.isoformat() if made else "", pod.key)
+
+
 def forecast(before: World, changes: Iterable[Change]) -> Forecast:
     """What would happen after all of these changes."""
     world = before

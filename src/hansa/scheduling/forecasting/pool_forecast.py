@@ -9,7 +9,7 @@ from hansa.model.placement import node_of
 from hansa.scheduling import placed_pods
 from hansa.scheduling.forecasting import leaving, made_nodes
 from hansa.scheduling.forecasting.changes import AddNode, Change, Drain, InvalidChange, Lose, Quota
-from hansa.scheduling.forecasting.forecast import Choice, Departure, Fate, SliceChange, Subject
+from hansa.scheduling.forecasting.forecast import Choice, Departure, Fate, SliceChange, Subject, age
 from hansa.scheduling.forecasting.pool import PoolWorld, Space, SuperCluster
 from hansa.scheduling.slicing import annotations
 from hansa.scheduling.slicing.planning import SlicePlan
@@ -30,7 +30,7 @@ class PoolForecast:
     def subjects(self) -> list[Subject]:
         """The pods of tenants."""
         found = []
-        for key, pod in sorted(self.pool.pods.items(), key=lambda one: (_age(one[1]), one[0])):
+        for key, pod in sorted(self.pool.pods.items(), key=lambda one: (age(one[1]), one[0])):
             if not pod.is_deleting and not requests.is_finished(pod):
                 shown = NamespacedName(self.shown(key.namespace), key.name)
                 found.append(Subject(shown, pod, annotations.cluster_of(pod), self._node(key, pod), key.namespace))
@@ -181,8 +181,3 @@ class PoolForecast:
 def _key(subject: Subject) -> NamespacedName:
     """The key of a pod in the pool: the shown one names the tenant for people, or not at all."""
     return NamespacedName(subject.space, subject.key.name)
-
-
-def _age(pod: Object) -> str:
-    made = pod.metadata.creation_timestamp
-    return made.isoformat() if made else ""

@@ -9,7 +9,7 @@ from hansa.scheduling import placed_pods, pod_request
 from hansa.scheduling.explaining import Candidate
 from hansa.scheduling.forecasting import choosing, leaving, made_nodes
 from hansa.scheduling.forecasting.changes import AddNode, Change, Drain, InvalidChange, Lose
-from hansa.scheduling.forecasting.forecast import Choice, Departure, SliceChange, Subject
+from hansa.scheduling.forecasting.forecast import Choice, Departure, SliceChange, Subject, age
 from hansa.scheduling.forecasting.virtual_nodes import ORDINARY, VirtualNodes
 from hansa.scheduling.snapshot import Snapshot
 
@@ -27,7 +27,7 @@ class VirtualNodeWorld:
 
     def subjects(self) -> list[Subject]:
         """The pods on virtual nodes, and those that are pending above."""
-        pods = sorted(self.clusters.upper.pods.values(), key=_age)
+        pods = sorted(self.clusters.upper.pods.values(), key=age)
         found = (self._subject(pod) for pod in pods if not pod.is_deleting and not requests.is_finished(pod))
         return [one for one in found if one.cluster != ORDINARY]
 
@@ -128,8 +128,3 @@ def _unbound(pod: Object) -> Object:
 
 def _with(cluster: Snapshot, pod: Object, placed: placed_pods.PlacedPod) -> Snapshot:
     return replace(cluster, view=cluster.view.with_placed_pod(pod.key, placed))
-
-
-def _age(pod: Object) -> tuple[str, object]:
-    made = pod.metadata.creation_timestamp
-    return (made.isoformat() if made else "", pod.key)

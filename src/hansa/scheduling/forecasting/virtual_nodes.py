@@ -1,7 +1,7 @@
 """An upper cluster and the clusters behind its virtual nodes, as the multi-scheduler decides. Pure and immutable."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from hansa.kube.objects import Object
 from hansa.model import keys
@@ -22,7 +22,6 @@ class VirtualNodes:
     lowers: Mapping[str, Snapshot]
     lower_of: Callable[[Object], str]
     request_of: Callable[[Object, Object], PodRequest]
-    lost: frozenset[str] = field(default_factory=frozenset)
 
     @property
     def nodes(self) -> dict[str, Object]:

@@ -12,7 +12,7 @@ from hansa.control import controller
 from hansa.control.event_recorder import EventType, InvolvedObject
 from hansa.kube import client, errors, objects, resources
 from hansa.model import keys
-from hansa.runtime import clock
+from hansa.runtime import clock, timestamps
 from hansa.runtime.errors import HansaError
 from hansa.scheduling.pooling import records
 from hansa.scheduling.pooling.pool_clusters import PoolClusters
@@ -170,7 +170,7 @@ class NamespaceScheduler:
             return
         if status == "False" and reason != "NoQuota":
             upper.recorder.record(InvolvedObject.of(namespace), reason, message, event_type=EventType.WARNING)
-        since = self._clock.wall().strftime("%Y-%m-%dT%H:%M:%SZ")
+        since = timestamps.time(self._clock.wall())
         condition = {"type": CONDITION, "status": status, "reason": reason, "message": message}
         condition["lastTransitionTime"] = before["lastTransitionTime"] if before.get("status") == status else since
         try:

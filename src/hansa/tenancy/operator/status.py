@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from hansa.runtime import timestamps
 from hansa.tenancy.api import Condition, ConditionState, ConditionType, Phase, VirtualCluster
 
 CREATING = "ClusterCreating"
@@ -83,7 +84,7 @@ def _conditions(
 
 def _condition(vc: VirtualCluster, kind: ConditionType, state: ConditionState, now: datetime.datetime) -> Condition:
     status, old = "True" if state.status else "False", vc.condition(kind)
-    since = old.last_transition_time if old and old.status == status else now.strftime("%Y-%m-%dT%H:%M:%SZ")
+    since = old.last_transition_time if old and old.status == status else timestamps.time(now)
     return Condition(
         type=str(kind),
         status=status,

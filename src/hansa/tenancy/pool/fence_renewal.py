@@ -18,7 +18,7 @@ from hansa.kube.client import Client
 from hansa.kube.objects import Object
 from hansa.kube.resource import Resource
 from hansa.model import keys
-from hansa.runtime import clock, metrics
+from hansa.runtime import clock, metrics, timestamps
 from hansa.tenancy.pool import fence
 from hansa.tenancy.pool.fence import AgentPresence
 
@@ -104,7 +104,7 @@ class FenceRenewer:
         self._renewals.labels(cluster.name, answer).inc()
 
     async def _write(self, client: Client, meta: str) -> Object:
-        now = self._clock.wall().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        now = timestamps.micro_time(self._clock.wall())
         settings = self._settings
         renewal = fence.renewal(settings.holder, now, lost_after=settings.lost_after, grace=settings.grace, meta=meta)
         lease = fence.LEASE

@@ -14,7 +14,7 @@ from hansa.kube import errors, resources
 from hansa.kube.client import Client
 from hansa.kube.objects import Object
 from hansa.model import keys
-from hansa.runtime import clock
+from hansa.runtime import clock, timestamps
 
 NAME_PREFIX: Final = "hansa-reaches-"  # followed by the id of a super cluster
 CHECK_SECONDS: Final = 1.0  # between two checks of whether the meta cluster is reachable
@@ -31,7 +31,7 @@ class Reporter:
 
     async def report(self, cluster: str) -> None:
         """Report that a super cluster is reachable."""
-        name, now = f"{NAME_PREFIX}{cluster}", self.clock.wall().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        name, now = f"{NAME_PREFIX}{cluster}", timestamps.micro_time(self.clock.wall())
         lease = {
             "metadata": {"namespace": self.namespace, "name": name, "labels": {keys.REACHES: cluster}},
             "spec": {"holderIdentity": self.holder, "renewTime": now},

@@ -13,7 +13,7 @@ from hansa.control import event_recorder
 from hansa.kube import errors
 from hansa.kube.client import Client
 from hansa.kube.objects import Object
-from hansa.runtime import clock
+from hansa.runtime import clock, timestamps
 from hansa.tenancy import api
 from hansa.tenancy.api import VIRTUAL_CLUSTERS, Condition, ConditionState, ConditionType
 from hansa.tenancy.syncing import annotations
@@ -146,7 +146,7 @@ def needs_warning(new: Condition, before: Condition | None) -> bool:
 def _condition(
     kind: ConditionType, state: ConditionState, before: Condition | None, now: datetime.datetime
 ) -> Condition:
-    status, since = "True" if state.status else "False", now.strftime("%Y-%m-%dT%H:%M:%SZ")
+    status, since = "True" if state.status else "False", timestamps.time(now)
     if before is not None and before.status == status:
         since = before.last_transition_time
     return Condition(str(kind), status, state.reason, state.message, since)

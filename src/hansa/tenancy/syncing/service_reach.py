@@ -15,7 +15,7 @@ from hansa.kube import errors, resources
 from hansa.kube.objects import NamespacedName, Object
 from hansa.model.pair import Unknown
 from hansa.model.translation.tenant import pooled, service_reach
-from hansa.runtime import clock, metrics
+from hansa.runtime import clock, metrics, timestamps
 
 MANAGER: Final = "hansa-vc-pool"
 DEBOUNCE_SECONDS: Final = 1.0  # changes of pods within this time cause one reconcile
@@ -82,7 +82,7 @@ class ServiceReach:
         content = {"status": status, "reason": found.reason, "message": found.message}
         if {name: before.get(name) for name in content} == content:
             return
-        now = self._clock.wall().strftime("%Y-%m-%dT%H:%M:%SZ")
+        now = timestamps.time(self._clock.wall())
         since = before["lastTransitionTime"] if before.get("status") == status else now
         condition = {"type": service_reach.CONDITION, **content, "lastTransitionTime": since}
         applied = Object.of(
