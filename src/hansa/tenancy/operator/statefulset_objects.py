@@ -24,10 +24,11 @@ PEER_PORT = 2380
 SERVICE_RANGE = "--service-cluster-ip-range"
 # The CA of vn-agents: a ConfigMap of the root namespace, which the API server's pods mount.
 VN_AGENT_CA, VN_AGENT_CA_KEY, VN_AGENT_CA_PATH = "vn-agent-ca", "ca.crt", "/etc/kubernetes/pki/vn-agent"
-# A change of these Secrets restarts the pods. etcd reads certificates at every handshake, and its pods hold its data.
+# A change of these Secrets restarts the pods. etcd and its client read certificates at every handshake, but read the
+# authority once. It changes only if its Secret was deleted.
 HASHED = {
-    ETCD: (),
-    APISERVER: (pki.ROOT, pki.APISERVER, pki.FRONT_PROXY, pki.SERVICE_ACCOUNTS),
+    ETCD: (pki.ETCD_ROOT,),
+    APISERVER: (pki.ROOT, pki.ETCD_ROOT, pki.APISERVER, pki.FRONT_PROXY, pki.SERVICE_ACCOUNTS),
     CONTROLLER_MANAGER: (pki.ROOT, pki.SERVICE_ACCOUNTS, pki.CONTROLLER_MANAGER),
 }
 
@@ -62,8 +63,10 @@ def components(
     """
     made = [_component(name, bundle, desired, keys_of, vn_agent_ca) for name, bundle in bundles(desired).items()]
     etcd = made[0].statefulset
-    stored = etcd.with_fields(spec=storage.apply(etcd.spec, live_etcd))
-    return [replace(made[0], statefulset=stored), *made[1:]]
+    spec = storage.apply(etcd.spec, live_etcd)
+    if spec.get("volumeClaimTemplates"):  # a pod without one would lose its data
+        spec["template"]["metadata"]["annotations"] |= hashes(ETCD, keys_of)
+    return [replace(made[0], statefulset=etcd.with_fields(spec=spec)), *made[1:]]
 
 
 def etcd_name(desired: DesiredControlPlane) -> str:
@@ -123,12 +126,13 @@ def _component(name: str, bundle: Bundle, desired: DesiredControlPlane, keys_of:
     template = manifest["spec"]["template"]
     metadata = template.setdefault("metadata", {})
     metadata["labels"] = {**(metadata.get("labels") or {}), keys.TENANT_CLUSTER: desired.root}
-    metadata["annotations"] = {**(metadata.get("annotations") or {}), **hashes(name, keys_of)}
+    metadata["annotations"] = dict(metadata.get("annotations") or {})
     container = template["spec"]["containers"][0]
     if name == ETCD:
         peers = (f"{one}=https://{one}.{_etcd_service(bundle)}:{PEER_PORT}" for one in _members(bundle))
         container["args"] = [*(container.get("args") or ()), f"--initial-cluster={','.join(peers)}"]
     else:
+        metadata["annotations"] |= hashes(name, keys_of)
         _set_flag(container, SERVICE_RANGE, str(desired.services))
     if name == APISERVER and vn_agent_ca:
         _verify_vn_agents(template, vn_agent_ca)

@@ -9,6 +9,7 @@ import virtual_clusters
 from hansa.kube.objects import Object
 from hansa.tenancy import api
 from hansa.tenancy.operator import cluster_versions, pki, statefulset, statefulset_objects
+from hansa.tenancy.operator.etcd_storage import EtcdStorage, Medium
 from hansa.tenancy.operator.provisioning import DesiredControlPlane
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
@@ -97,9 +98,26 @@ def test_pods_are_made_anew_when_their_keys_change_and_only_then(keys):
     assert [name for name in before if before[name].to_json() != after[name].to_json()] == ["apiserver"]
 
 
+@pytest.mark.parametrize("medium", Medium)
+def test_another_authority_of_etcd_restarts_it_and_its_client_unless_data_would_be_lost(keys, medium):
+    """It is another one after its Secret was deleted, and both read it once."""
+
+    def made(keys_of):
+        components = statefulset_objects.components(desired(), keys_of, storage=EtcdStorage(medium))
+        return {one.name: one.statefulset.to_json() for one in components}
+
+    lost = (pki.ETCD_ROOT, pki.ETCD_SERVER, pki.ETCD_CLIENT)
+    found = {secret.name: secret for secret in pki.secrets(keys, ROOT) if secret.name not in lost}
+    identity = pki.Identity(ROOT, "name", "cluster.local", "https://10.0.0.1:6443", "https://10.0.0.1:6443")
+    before, after = made(keys), made(pki.complete(identity, found, NOW))
+    restarted = [name for name in before if before[name] != after[name]]
+    assert restarted == (["etcd", "apiserver"] if medium is Medium.CLAIM else ["apiserver"])
+
+
 def test_the_hashes_have_the_references_names(keys):
     assert sorted(statefulset_objects.hashes("apiserver", keys)) == [
         "tenancy.x-k8s.io/apiserver-ca-hash",
+        "tenancy.x-k8s.io/etcd-root-ca-hash",
         "tenancy.x-k8s.io/front-proxy-ca-hash",
         "tenancy.x-k8s.io/root-ca-hash",
         "tenancy.x-k8s.io/serviceaccount-rsa-hash",
@@ -109,7 +127,7 @@ def test_the_hashes_have_the_references_names(keys):
         "tenancy.x-k8s.io/root-ca-hash",
         "tenancy.x-k8s.io/serviceaccount-rsa-hash",
     ]
-    assert statefulset_objects.hashes("etcd", keys) == {}
+    assert sorted(statefulset_objects.hashes("etcd", keys)) == ["tenancy.x-k8s.io/etcd-root-ca-hash"]
 
 
 def test_an_etcd_without_a_service_is_refused_with_a_sentence(keys):
