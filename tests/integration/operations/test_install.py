@@ -11,9 +11,12 @@ from command_runs import hansa
 from hansa import local
 from hansa.app.installation import rendering
 from hansa.app.installation.rendering import Installation, Mode
+from hansa.federation import installing as federation
+from hansa.federation.api import TARGETS
 from hansa.kube import discovery, resources
 from hansa.local.machines.command import run
 from hansa.model import keys
+from hansa.runtime.errors import HansaError
 from hansa.tenancy.api import VIRTUAL_CLUSTERS
 
 pytestmark = pytest.mark.timeout(300)
@@ -229,3 +232,38 @@ async def test_the_namespace_of_the_programs_stays_while_a_tenant_is_there(side)
     assert (ran.code, kept in ran.err) == (0, True), ran
     assert not (await side.client.get(VIRTUAL_CLUSTERS, "blue", namespace="vc-manager")).is_deleting
     assert (await uninstall(side, "pool", "--purge")).code == 0
+
+
+async def test_a_mode_without_tenants_purges_none(side):
+    """A cluster may have several modes."""
+    await install(side, "pool", "--no-wait")
+    await install(side, "tensile", "--no-wait")
+    await side.make(VIRTUAL_CLUSTERS, "green", "default", spec={"clusterVersionName": "any"})
+    assert (await uninstall(side, "tensile", "--purge")).code == 0
+    assert not (await side.client.get(VIRTUAL_CLUSTERS, "green", namespace="default")).is_deleting
+    assert (await uninstall(side, "pool", "--purge")).code == 0
+
+
+async def test_a_federation_that_others_installed_is_not_purged(side):
+    await federation.install(side.client)
+    ran = await uninstall(side, "admiralty", "--purge")
+    assert (ran.code, ran.err) == (0, "nothing to do: mode admiralty is not installed in admiralty\n"), ran
+    assert not (await side.client.list(TARGETS)).items  # its definition is there
+    await install(side, "admiralty", "--no-wait")
+    shown = await uninstall(side, "admiralty", "--purge", "--dry-run")
+    assert "definitions of the federation would be removed" in shown.err
+    ran = await uninstall(side, "admiralty", "--purge")
+    assert ran.code == 0, ran
+    definitions = (await side.client.list(resources.CUSTOM_RESOURCE_DEFINITIONS)).items
+    assert not [one.name for one in definitions if "admiralty" in one.name]
+
+
+async def test_a_release_that_failed_is_named(meta, helm):
+    where = ("--kubeconfig", str(meta.cluster.kubeconfig), "-n", "released")
+    chart = (str(CHART), "--create-namespace", "--set", "mode=tensile", "--wait", "--timeout", "1s")
+    with pytest.raises(HansaError):
+        await run(helm, "install", "hansa", *where, *chart)
+    ran = await install(meta, "tensile")
+    await run(helm, "uninstall", "hansa", *where, "--no-hooks")
+    await remove_namespace(meta, "released")
+    assert "belongs to the Helm release hansa in namespace released" in ran.err, ran

@@ -14,7 +14,7 @@ from hansa.model import keys
 from hansa.runtime.errors import HansaError
 
 Report = Callable[[str], None]
-HELM_SECRETS: Final = "owner=helm,status=deployed"
+HELM_SECRETS: Final = "owner=helm,status notin (uninstalled)"  # also of a release that failed
 VOLATILE: Final = ("resourceVersion", "generation", "managedFields")  # change without a change of ours
 
 

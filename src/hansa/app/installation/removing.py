@@ -9,7 +9,7 @@ from typing import Final
 from hansa.app.installation import ownership, rendering
 from hansa.app.installation.installing import delete
 from hansa.app.installation.inventory import Entry, Inventory
-from hansa.app.installation.rendering import Installation
+from hansa.app.installation.rendering import Installation, Mode
 from hansa.app.status import leaders
 from hansa.federation import api as federation
 from hansa.kube import errors, resources
@@ -21,6 +21,7 @@ from hansa.runtime.errors import HansaError
 from hansa.tenancy.api import VIRTUAL_CLUSTERS
 
 DATA: Final = (VIRTUAL_CLUSTERS, federation.TARGETS, federation.CLUSTER_TARGETS, federation.SOURCES)
+TENANT_MODES: Final = frozenset({Mode.VIRTUALCLUSTER, Mode.POOL})  # VirtualClusters are of no other mode
 POLL_SECONDS: Final = 0.5
 SHOWN: Final = 5  # names in a message
 # Kinds that keep a namespace from being deleted, if others have objects of them there.
@@ -50,7 +51,7 @@ class Remover:
                 f"nothing to do: mode {self.installation.mode} is not installed in {self.installation.namespace}"
             )
             return
-        if self.purges:
+        if self.purges and self.installation.mode in TENANT_MODES:
             await self._purge(deadline)
         definitions, namespaces = _of(entries, "CustomResourceDefinition"), _of(entries, "Namespace")
         programs = _of(entries, "Deployment", "DaemonSet")
@@ -62,6 +63,10 @@ class Remover:
         kept = await self._namespace(namespaces, deadline)
         if not self.is_dry_run and (kept or not namespaces):
             await inventory.remove()
+
+    async def is_installed(self) -> bool:
+        """Whether there is anything of this installation."""
+        return bool(await self._entries(Inventory(self.installation, self.client)))
 
     async def _entries(self, inventory: Inventory) -> list[Entry]:
         """What the inventory has, and what an attempt created that was killed before it wrote one."""
