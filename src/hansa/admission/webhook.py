@@ -12,7 +12,7 @@ from hansa.admission.mutation import Caches, Mutation
 from hansa.control.informer import Informers, Scope
 from hansa.runtime import clock
 
-CHECK_SECONDS = 10.0  # between looks at the configuration
+CHECK_SECONDS = 10.0  # between two reads of the configuration
 LIST_SECONDS = 60.0  # for the first full lists; after that the program reports which one is missing, and why
 
 

@@ -17,7 +17,7 @@ from hansa.model.pair import Key
 from hansa.runtime import listeners
 
 SLOW = 1.0  # seconds without an answer, after which the server is probed
-FULL = 5.0  # seconds for which keys wait without a break, after which the limit is reported: a burst is no news
+FULL = 5.0  # seconds for which keys wait without a break, after which the limit is reported: short bursts are normal
 MANY = 64  # keys that are woken when no request is in flight any more; the audit wakes the others
 
 
@@ -130,7 +130,7 @@ class InflightRequests:
 
 
 class _Waiting:
-    """The keys of one upper cluster that wait, with whom to call; `is_long` once they have been waiting for FULL."""
+    """The waiting keys of one upper cluster, with their callbacks; `is_long` once they have been waiting for FULL."""
 
     __slots__ = ("is_long", "keys", "timer")
 

@@ -20,7 +20,7 @@ from hansa.scheduling.node import Shape
 HOSTNAME: Final = "kubernetes.io/hostname"
 # Labels that are unique per node: with them, every node had a shape of its own.
 UNIQUE: Final = frozenset({HOSTNAME, "alpha.eksctl.io/instance-id"})
-MOST_SHAPES: Final = 128  # with more, the labels that tell most nodes apart are left out: such as ids of machines
+MOST_SHAPES: Final = 128  # with more, the labels with most values are left out, such as ids of machines
 OWN: Final = "hansa.dev/"  # labels that say who runs a node, such as those of development clusters
 MOST_HOSTNAMES: Final = 500  # nodes; the names of more would make the summary large
 Json = dict[str, Any]

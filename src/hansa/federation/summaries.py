@@ -17,9 +17,10 @@ from hansa.scheduling.cluster_view import ClusterView
 from hansa.scheduling.node import OWN_LABELS, Node
 
 HOSTNAME = "kubernetes.io/hostname"
-# A summary is the word of another cluster. Nodes and shapes beyond these are not read; the sums still count them.
+# A summary is written by another cluster, which may not be trusted. Nodes and shapes beyond these are not read; the
+# sums still count them.
 MOST_NODES = 5_000  # as many as a cluster of Kubernetes may have
-MOST_SHAPES = 256  # an evaluation of a pod looks at each
+MOST_SHAPES = 256  # an evaluation of a pod filters each
 LONGEST = 2 * 1024 * 1024  # bytes; etcd accepts less
 MOST_ENTRIES = 256  # labels or taints of a node, or of the virtual node
 MOST_RESOURCES = 64

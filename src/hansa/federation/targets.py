@@ -36,8 +36,8 @@ from hansa.runtime import clock, metrics
 log = logging.getLogger(__name__)
 MANAGER: Final = "hansa-agent"
 WORKERS: Final = 16
-PROBLEM_SECONDS: Final = 5.0  # between looks for the namespace of a Target with a problem, here and in the target
-STARTING_SECONDS: Final = 1.0  # between looks at a target that is on its way to its first summary
+PROBLEM_SECONDS: Final = 5.0  # between two reads of the namespace of a Target with a problem, here and in the target
+STARTING_SECONDS: Final = 1.0  # between two checks of a target without its first summary
 BY_LOGIN: Final = "by-login"  # the index of Targets by the Secret of their kubeconfig
 
 

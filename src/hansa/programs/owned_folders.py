@@ -17,7 +17,7 @@ DRAFT = "hansa-draft-"  # a new folder that is not locked yet
 def create(prefix: str) -> Iterator[Path]:
     """A new folder that `abandoned` leaves alone as long as this process lives. The caller removes it."""
     draft = Path(tempfile.mkdtemp(prefix=DRAFT))
-    with _locked(draft):  # before anybody else can see it
+    with _locked(draft):  # before another process can find it
         yield draft.rename(draft.with_name(prefix + draft.name.removeprefix(DRAFT)))
 
 

@@ -194,7 +194,7 @@ class ClusterView:
         return dataclasses.replace(self, groups=self._with_group(node), _shapes=shapes, **changes)
 
     def _regrouped(self) -> "ClusterView":
-        """A view with fewer groups, if there are too many: labels that tell most nodes apart leave the shapes."""
+        """A view with fewer groups, if there are too many: the labels with most values leave the shapes."""
         if len(self.groups) <= self.most_groups:
             return self
         own = own_labels.found(self.groups, self.own_labels, most_groups=self.most_groups // 2)

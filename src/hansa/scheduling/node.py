@@ -69,7 +69,7 @@ def with_own(node: Node, own_labels: frozenset[str]) -> Node:
 
 
 def remaining(allocatable: Mapping[str, int], load: Mapping[str, int]) -> requests.Amounts:
-    """Allocatable less the load; negative if the node is overcommitted. A load below zero, which is a lie, is none."""
+    """Allocatable less the load; negative if the node is overcommitted. A negative load counts as zero."""
     return {name: nano - max(0, load.get(name, 0)) for name, nano in allocatable.items()}
 
 

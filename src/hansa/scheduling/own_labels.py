@@ -14,7 +14,7 @@ def found(shapes: Collection[Shape], known: frozenset[str], *, most_groups: int)
     """The known ones and those with most values, until the others make at most this many groups."""
     values = {key: found for key, found in _values(shapes).items() if len(found) > 1}
     ordered = sorted(values, key=lambda key: (-len(values[key]), key))
-    # More labels never make more groups. There may be thousands of both, by the word of another cluster.
+    # More labels never make more groups. Another cluster may report thousands of both.
     count = bisect.bisect_left(
         range(len(ordered)), -most_groups, key=lambda count: -_groups(shapes, known.union(ordered[:count]))
     )

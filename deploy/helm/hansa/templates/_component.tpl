@@ -4,8 +4,8 @@ A component: its Deployment or DaemonSet, PodDisruptionBudget, NetworkPolicy, Se
   values             overrides of .Values.defaults
   args               command and flags
   kind               Deployment (default), or DaemonSet, which is on the network of its node
-  ports              [{name, port, target}] that a Service offers, and from where anybody may call it
-  openPorts          [{port, endPort}] that anybody may call directly
+  ports              [{name, port, target}] that a Service offers, and that any client may call
+  openPorts          [{port, endPort}] that any client may call directly
   env, mounts, volumes, initContainers, containers   as in a pod
 */}}
 {{- define "hansa.component" -}}

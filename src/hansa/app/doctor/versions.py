@@ -85,7 +85,7 @@ def definition(wanted: Object, found: Object | None) -> Finding | None:
         )
         if lacks:
             what = f"CustomResourceDefinition {wanted.name} is that of another version: it lacks {', '.join(lacks[:3])}"
-            return finding.problem(CHECK, what, why="the API server drops these fields without a word", remedy=remedy)
+            return finding.problem(CHECK, what, why="the API server drops these fields silently", remedy=remedy)
     established = {one.get("type"): one.get("status") for one in found.status.get("conditions") or ()}
     if established.get("Established") != "True":
         what = f"CustomResourceDefinition {wanted.name} is not Established"

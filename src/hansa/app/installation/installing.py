@@ -1,4 +1,4 @@
-"""Installs a mode: checks whose objects exist, applies ours server-side, and removes what is no longer needed."""
+"""Installs a mode: checks who owns the objects, applies ours server-side, and removes what is no longer needed."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

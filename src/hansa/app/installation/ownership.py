@@ -1,4 +1,4 @@
-"""Whose an object is that an installation would change: its own, nobody's, or that of others. Pure."""
+"""The owner of an object that an installation would change: itself, another one, or none. Pure."""
 
 from collections.abc import Collection
 from typing import Final
@@ -24,7 +24,7 @@ def release(found: Object) -> tuple[str, str] | None:
 
 
 def check(installation: Installation, found: Object, releases: Collection[tuple[str, str]]) -> None:
-    """Refuse an object of others. `releases` are the Helm releases that exist: what one left behind is nobody's."""
+    """Refuse an object of others. `releases` are the Helm releases that exist: what a former one left has no owner."""
     helm = release(found)
     if helm is not None and helm in releases:
         raise Refused(

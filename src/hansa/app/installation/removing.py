@@ -148,7 +148,7 @@ class Remover:
         return await self.client.list(resources.PODS, namespace=self.installation.namespace, labels=selector)
 
     async def _leases(self) -> None:
-        """Delete the Leases of elections that nobody holds."""
+        """Delete the Leases of elections that have no holder."""
         page = await self.client.list(resources.LEASES, namespace=self.installation.namespace)
         for one in page.items:
             if leaders.is_ours(one) and not one.spec.get("holderIdentity"):

@@ -112,7 +112,7 @@ class Share:
         self.claimed, self._until = 0, -math.inf
 
     def free(self, at: float) -> int:
-        """The shards that this member claims and that nobody else may serve, as far as known at a time."""
+        """The shards that this member claims and that no other may serve, as far as known at a time."""
         taken = 0
         for seen in self._live(at):
             taken |= seen.peer.claims

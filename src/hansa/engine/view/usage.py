@@ -21,7 +21,7 @@ from hansa.model.limits import Amounts, Limit, Limits, Room
 from hansa.model.pair import Key
 
 USAGE = "usage"  # the totals of lower caches: by upper cluster, and by upper cluster and namespace
-SCANNED = 64  # waiting objects that one change looks at: those that do not fit go to the end of the line
+SCANNED = 64  # waiting objects that one change tries: those that do not fit go to the end of the line
 LARGEST = 3  # kinds and namespaces that a report names
 
 

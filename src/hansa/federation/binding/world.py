@@ -145,7 +145,7 @@ def _is_proxy(pod: Object) -> bool:
 
 
 def _unreserved(answer: Answer) -> Answer:
-    """A pod with the annotation no-reservation is placed without a look at free resources."""
+    """A pod with the annotation no-reservation is placed without regard to free resources."""
     if answer.unknown or answer.refusal is None or any("virtual node" in str(one) for one in answer.refusal.reasons):
         return answer
     return replace(answer, refusal=None, remedies=(), fits_on="")

@@ -1,7 +1,7 @@
 """The pod as its user created it, which the webhook keeps in an annotation of the proxy pod.
 
 Of the annotation only the constraints count that the webhook replaced in the proxy pod. Everything else is read from
-the proxy pod itself: that has passed the admission of the source cluster, while anybody who may edit the pod may edit
+the proxy pod itself: that has passed the admission of the source cluster, while any user who may edit the pod may edit
 the annotation.
 """
 

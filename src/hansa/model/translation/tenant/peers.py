@@ -1,6 +1,6 @@
 """Peers of a tenant's pods in NetworkPolicies of a super cluster.
 
-Ranges inside the super cluster, with its pods, nodes, Services and API servers, are nobody's peers unless an
+Ranges inside the super cluster, with its pods, nodes, Services and API servers, are no tenant's peers unless an
 administrator names them (`--ingress-peers`, `--egress-peers`). The tenant's own pods are peers by their namespaces.
 """
 
