@@ -88,6 +88,7 @@ class Remover:
                 continue
             await self.client.delete(VIRTUAL_CLUSTERS, one.name, namespace=one.namespace, uid=one.uid)
             self.report(f"VirtualCluster {one.key} is being deleted, with its control plane")
+        left: list[Object] = []
         try:
             async with asyncio.timeout(deadline):
                 while not self.is_dry_run and (left := await self._all(VIRTUAL_CLUSTERS)):
