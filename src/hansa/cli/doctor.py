@@ -1,4 +1,4 @@
-"""`hansa doctor`: what keeps Hansa from working in some clusters, why it matters, and what mends it."""
+"""`hansa doctor`: what keeps Hansa from working in some clusters, why it matters, and how to fix it."""
 
 import argparse
 import json
@@ -28,7 +28,7 @@ def add_to(commands: Any) -> None:
     """Add the subcommand."""
     parser: argparse.ArgumentParser = commands.add_parser(
         "doctor",
-        help="find what keeps Hansa from working, and say what mends it",
+        help="find what keeps Hansa from working, and say how to fix it",
         description="Examines permissions, reachability, versions, clocks, certificates, webhooks, DNS and network"
         " policy of clusters, without changing anything.",
         epilog=EXAMPLES,
@@ -41,7 +41,7 @@ def add_to(commands: Any) -> None:
         metavar="NAME",
         default="",
         help="examine whether the credentials given have the rights of this component (default: examine the service"
-        " accounts that are there)",
+        " accounts that exist)",
     )
     log_flags.add_to(parser)
     parser.set_defaults(run=_run)

@@ -1,6 +1,6 @@
 """Flags and feature gates of upstream programs that have no effect: they are accepted, and logged once.
 
-Command lines of upstream manifests start our programs as they are. A flag that is nobody's is still an error.
+Command lines of upstream manifests start our programs as they are. A flag that no program has is still an error.
 """
 
 import argparse

@@ -31,7 +31,7 @@ class Wakeups:
     def renewed(self, key: Key) -> Iterator[None]:
         """Reconcile the key inside: afterwards it waits only for what it was put for inside, in its former position.
 
-        Most topics never change, such as the name of an object that nobody creates: keys would wait for them forever.
+        Most topics never change, such as the name of an object that is never created: keys would wait for them forever.
         """
         before = self._topics.pop(key, ())
         try:

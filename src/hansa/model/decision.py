@@ -141,7 +141,7 @@ def _lowers(case: _Case) -> Iterator[Action]:
 
 
 def _unknown(case: _Case, lower: Side, cluster: str) -> Iterator[Action]:
-    """Why nothing is decided in this cluster. A missing right is reported: no retry can mend it."""
+    """Why nothing is decided in this cluster. A missing right is reported: no retry can change it."""
     yield Wait(f"{cluster} is unknown: {lower.reason}" if isinstance(lower, Unknown) else f"no link to {cluster}")
     if cluster in case.wanted and not case.is_finished and (message := case.pair.forbidden.get(cluster)):
         yield Refuse(cluster, message)

@@ -92,7 +92,7 @@ def final_pod_status(pod: Object) -> Mapping[str, Any]:
 def pod_grace(upper: Object | None, *, is_forced: bool) -> int | None:
     """The grace period of the upper pod, none if it is gone by force, else that of the lower pod itself.
 
-    The API server deletes a pod that is not bound with no grace period: nobody asked for that, and its lower pod may
+    The API server deletes a pod that is not bound with no grace period: no user asked for that, and its lower pod may
     run already.
     """
     if upper is None:

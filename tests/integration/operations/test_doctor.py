@@ -1,4 +1,4 @@
-"""`hansa doctor` on real clusters: each thing that is broken is found, with what mends it."""
+"""`hansa doctor` on real clusters: each thing that is broken is found, with how to fix it."""
 
 import base64
 import datetime

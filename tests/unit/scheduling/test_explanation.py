@@ -43,7 +43,7 @@ def an_event(reason, message, by="kube-scheduler"):
     return Object.of({"kind": "Event", "reason": reason, "message": message, "reportingComponent": by})
 
 
-def test_of_each_kind_of_event_the_newest_is_told():
+def test_of_each_kind_of_event_the_newest_is_shown():
     events = [an_event("FailedScheduling", "first"), an_event("Pulled", "image"), an_event("FailedScheduling", "last")]
     lines = explanation.messages(events, times=("1", "2", "3"))
     assert lines == ("2 kube-scheduler: Pulled: image", "3 kube-scheduler: FailedScheduling: last")

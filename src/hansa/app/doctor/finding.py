@@ -1,4 +1,4 @@
-"""What `hansa doctor` finds: what it is, why it matters, and the command or setting that mends it. Pure."""
+"""What `hansa doctor` finds: what it is, why it matters, and the command or setting that fixes it. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -70,7 +70,7 @@ class Exclusion:
             self._seen = lease.version, now + float(spec.get("leaseDurationSeconds") or 0)
         is_blocked = is_other and now < self._seen[1]
         if is_blocked and not self._is_blocked:
-            log.error("a process that does not share its work leads, stopping", extra={"leader": holder})
+            log.error("another process leads without sharing, serving nothing", extra={"leader": holder})
         self._is_blocked = is_blocked
         self._block(is_blocked)
 

@@ -1,6 +1,6 @@
 """Bound pods that were deleted without waiting for their copy: their copy is deleted without a grace period, too.
 
-A pod that is not bound yet is also gone at once, but nobody forced that: its copy may run, and ends with its own grace
+A pod that is not bound yet is also gone at once, but not by force: its copy may run, and ends with its own grace
 period. Once the upper pod is gone both look alike, so this is remembered. Without it, as after a restart, the copy gets
 its own grace period.
 """

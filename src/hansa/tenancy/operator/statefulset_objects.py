@@ -89,7 +89,7 @@ def service(name: str, desired: DesiredControlPlane) -> Object | None:
 
 
 def network_policies(desired: DesiredControlPlane) -> list[Object]:
-    """Who reaches the pods: etcd is for the API server and its own members, controllers are for nobody.
+    """Who reaches the pods: etcd is for the API server and its own members, no client may call controllers.
 
     Metrics and health of etcd have no authentication. The kubelet's probes need no rule.
     """

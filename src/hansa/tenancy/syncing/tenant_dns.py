@@ -49,7 +49,7 @@ class TenantDns:
         try:
             await self._create_missing(vc, client)
         except (errors.Denied, errors.Invalid, errors.Conflict, errors.NotFound) as error:
-            log.warning("tenant has no DNS of ours", extra={"tenant": tenancy.owner.key, "error": str(error)})
+            log.warning("DNS of tenant not created", extra={"tenant": tenancy.owner.key, "error": str(error)})
 
     def _is_wanted(self, vc: api.VirtualCluster) -> bool:
         asked = annotations.of(vc.object).dns

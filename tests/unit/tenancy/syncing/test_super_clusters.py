@@ -27,7 +27,7 @@ def lost_at(*reports):
     return simulation.run(main)
 
 
-def test_it_is_lost_when_nobody_reached_it_for_a_while():
+def test_it_is_lost_when_no_replica_reached_it_for_a_while():
     assert lost_at() == [60.0]
 
 
