@@ -126,3 +126,32 @@ def test_the_dashboard_shows_metrics_that_are_there():
 
 async def test_a_linter_finds_nothing_in_the_manifests_of_any_mode():
     await run(str(ROOT / "tools" / "lint-manifests"))
+
+
+RIGHTS_BY_SETTING = {
+    "podNetworks": (["10.0.0.0/8"], {"endpointslices": {"create", "patch"}}),
+    "multiclusterServices": (True, {"endpointslices": {"create", "patch"}, "serviceimports": {"create", "delete"}}),
+    "followClaims": (True, {"persistentvolumeclaims": {"list", "watch"}}),
+    "followServiceAccounts": (True, {"serviceaccounts": {"list", "watch"}}),
+}
+
+
+@pytest.mark.parametrize("setting", RIGHTS_BY_SETTING)
+async def test_an_agent_has_the_rights_that_a_setting_needs_and_only_then(rendered, setting):
+    value, wanted = RIGHTS_BY_SETTING[setting]
+    with_it = granted(await rendered(mode="admiralty", agent={setting: value}))
+    without = granted(await rendered(mode="admiralty"))
+    for resource, verbs in wanted.items():
+        assert verbs <= with_it[resource]
+        assert not verbs & without.get(resource, set())
+
+
+def granted(objects):
+    """The verbs that all ClusterRoles of the release give, by resource."""
+    verbs = {}
+    for one in objects:
+        if one["kind"] == "ClusterRole":
+            for rule in one["rules"]:
+                for resource in rule["resources"]:
+                    verbs.setdefault(resource, set()).update(rule["verbs"])
+    return verbs
