@@ -64,13 +64,23 @@ def _authority(data: Data, now: datetime) -> tuple[KeyPair, bytes]:
 
 
 class SharedCertificate:
-    """The certificate in a Secret, and its files in a folder. `names` are those by which the API server calls."""
+    """The certificate in a Secret, and its files in a folder. `names` are those by which the API server calls.
+
+    With `client_ca`, clients need a certificate that it signed.
+    """
 
     def __init__(
-        self, client: Client, secret: NamespacedName, folder: Path, *, names: tuple[str, ...], clock: Clock
+        self,
+        client: Client,
+        secret: NamespacedName,
+        folder: Path,
+        *,
+        names: tuple[str, ...],
+        client_ca: Path | None = None,
+        clock: Clock,
     ) -> None:
         self._client, self._secret, self._names, self._clock = client, secret, names, clock
-        self.files = CertificateFiles(folder / CERTIFICATE, folder / KEY)
+        self.files = CertificateFiles(folder / CERTIFICATE, folder / KEY, client_ca)
         self.ca = b""  # what the API server must trust
 
     async def read(self, publish: Publish | None = None) -> None:

@@ -75,6 +75,8 @@ async def _shared(
 ) -> SharedCertificate:
     assert settings.secret is not None  # the caller checked it
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hansa-webhook-")))
-    made = SharedCertificate(client, settings.secret, folder, names=settings.names(), clock=program.clock)
+    made = SharedCertificate(
+        client, settings.secret, folder, names=settings.names(), client_ca=settings.client_ca, clock=program.clock
+    )
     await made.read()
     return made

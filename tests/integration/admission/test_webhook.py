@@ -205,6 +205,32 @@ async def test_replicas_share_a_certificate_and_leave_with_their_owner(cluster, 
     await eventually(is_gone, within=60)
 
 
+async def test_clients_need_a_certificate_also_with_one_that_replicas_share(cluster, namespace, tmp_path):
+    [port] = ports.choose(1, taken=(), seed=str(tmp_path))
+    ca = tmp_path / "ca.crt"
+    ca.write_bytes(certificates.authority("clients", datetime.datetime.now(datetime.UTC)).certificate)
+    where = ("--kubeconfig", str(cluster.kubeconfig), "--address", "127.0.0.1", "--port", str(port), "--install=false")
+    anonymous = ssl.create_default_context()
+    anonymous.check_hostname, anonymous.verify_mode = False, ssl.CERT_NONE
+
+    async def is_refused():
+        try:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=anonymous)
+        except ConnectionRefusedError:
+            return False  # it is starting
+        try:
+            writer.write(b"GET /healthz HTTP/1.1\r\nHost: any\r\n\r\n")
+            return not await reader.read(1)
+        except ssl.SSLError as error:  # with TLS 1.3 it comes after the handshake
+            return "certificate required" in str(error).lower().replace("_", " ")
+        finally:
+            writer.close()
+
+    flags = ("--CA", str(ca), "--cert-secret", f"{namespace}/certificate")
+    async with programs.hansa("webhook", *where, *flags, log=tmp_path / "log"):
+        await eventually(is_refused, within=60)
+
+
 async def test_a_configuration_that_was_changed_or_deleted_is_written_again(webhook, kube):
     kind = configuration.RESOURCE.plural
     [name] = [one for one in (await kube("get", kind, "-o", "name")).split() if "/test-" in one]

@@ -14,7 +14,7 @@ from hansa.engine.cluster import Cluster
 from hansa.kube import errors
 from hansa.kubelet.usage import readings
 from hansa.kubelet.usage.readings import Readings
-from hansa.runtime import clock
+from hansa.runtime import clock, tasks
 from hansa.runtime.errors import HansaError
 
 log = logging.getLogger(__name__)
@@ -69,17 +69,15 @@ class UsageSource:
 
     async def _of_kubelets(self, nodes: Iterable[str]) -> Readings:
         """A node that does not answer has no readings; if none does, this way is not available."""
-        slots = asyncio.Semaphore(AT_ONCE)
 
         async def read(node: str) -> Readings | HansaError:
             try:
-                async with slots:
-                    body = await self._get(f"/api/v1/nodes/{quote(node, safe='')}/proxy/metrics/resource", {})
+                body = await self._get(f"/api/v1/nodes/{quote(node, safe='')}/proxy/metrics/resource", {})
                 return await asyncio.to_thread(readings.of_resource_metrics, body.decode(errors="replace"))
             except HansaError as error:
                 return error
 
-        answers = await asyncio.gather(*(read(node) for node in sorted(set(nodes))))
+        answers = await tasks.gather(read, sorted(set(nodes)), at_most=AT_ONCE)
         found = [one for one in answers if not isinstance(one, HansaError)]
         if not found and answers:
             raise next(one for one in answers if isinstance(one, HansaError))
