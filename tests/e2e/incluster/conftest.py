@@ -19,11 +19,15 @@ import real_tenants
 from eventually import eventually
 from hansa import local
 from hansa.local import Cluster, ClusterSpec
+from hansa.local.machines import oci
 from hansa.local.machines.addresses import Networks
 from hansa.local.machines.host_network import HostNetwork
-from helm import Release
+from hansa.local.machines.oci import Image
+from hansa.tenancy.syncing import dns_objects
+from helm import CHART, Release
 from league import member
 from programs import Kubectl
+from walks import Walk
 
 ROOT = Path(__file__).parents[3]
 NAMES = ("lubeck", "hamburg")
@@ -105,14 +109,28 @@ class InCluster:
             print(f"--- {self.cluster.name} {namespace}/{name}\n{logs[1].decode()}{logs[2].decode()}")  # noqa: T201
 
 
+async def images_of_others(fleet: local.Fleet, path: Path) -> Path:
+    """Programs of Kubernetes that the chart and Hansa start, by the names of their images."""
+    found = await local.binaries.ensure(["kube-scheduler", "coredns"], sources=fleet.sources)
+    values = yaml.safe_load((CHART / "values.yaml").read_text())
+    scheduler = values["multiScheduler"]["schedulerImage"]
+    made = [
+        Image(scheduler, {"/usr/local/bin/kube-scheduler": found["kube-scheduler"]}),
+        Image(dns_objects.IMAGE, {"/coredns": found["coredns"]}, entrypoint=("/coredns",)),
+    ]
+    oci.build(made, path)
+    return path
+
+
 @pytest.fixture(scope="package")
 async def clusters(fleet, kubectl, image, tmp_path_factory):
     folder = tmp_path_factory.mktemp("incluster")
     real_machine.tools(folder)
     helm = (await local.binaries.ensure(["helm"], sources=fleet.sources))["helm"]
     planes = await real_tenants.archive(fleet, folder / "control-plane.tar")
+    named = await images_of_others(fleet, folder / "others.tar")
     specs = [
-        ClusterSpec("lubeck", real_nodes=1, join_pods=True, images=(image, str(planes))),
+        ClusterSpec("lubeck", real_nodes=1, join_pods=True, images=(image, str(planes), str(named))),
         ClusterSpec("hamburg", real_nodes=1, join_pods=True, images=(image,)),
     ]
     try:
@@ -133,3 +151,12 @@ def lubeck(clusters):
 @pytest.fixture(scope="package")
 def hamburg(clusters):
     return clusters["hamburg"]
+
+
+@pytest.fixture(scope="module")
+def walk(clusters, tmp_path_factory):
+    """Runs scripts of walkthroughs for both clusters."""
+    [one, *_] = clusters.values()
+    made = Walk(tmp_path_factory.mktemp("walk"), (one.helm, Path(one.kubectl.argv[0])))
+    made.contexts(each.cluster for each in clusters.values())
+    return made
