@@ -11,6 +11,7 @@ from hansa.scheduling.forecasting.pool import PoolWorld, Space, SuperCluster
 from hansa.scheduling.forecasting.pool_forecast import PoolForecast
 from hansa.scheduling.forecasting.virtual_node_world import VirtualNodeWorld
 from hansa.scheduling.forecasting.virtual_nodes import VirtualNodes
+from hansa.scheduling.persistent_map import PersistentMap
 from hansa.scheduling.slicing.placements import Holding
 from scheduling_things import a_node, a_pod
 
@@ -89,7 +90,9 @@ def pool_forecast(spaces: list[Space], pods: list[Object], **supers: list[Object
     found = {name: SuperCluster(_snapshot(name, [*things, *copies[name]])) for name, things in supers.items()}
     named = {NamespacedName(f"{TENANT}/{pod.namespace}", pod.name): pod for pod in pods}
     holdings = {one.ref: one.planned for one in spaces if one.planned is not None}
-    return PoolForecast(PoolWorld(found, {one.ref: one for one in spaces}, named, holdings), {TENANT: "default/blue"})
+    return PoolForecast(
+        PoolWorld(found, {one.ref: one for one in spaces}, PersistentMap.of(named), holdings), {TENANT: "default/blue"}
+    )
 
 
 def _copy(pod: Object, node: str) -> Object:

@@ -114,8 +114,8 @@ def answers(candidates: Iterable[Candidate]) -> list[Answer]:
     return sorted(map(answer, candidates), key=lambda one: (one.cluster, one.node))
 
 
-def answer(candidate: Candidate) -> Answer:
-    """The answer of one cluster."""
+def answer(candidate: Candidate, *, is_remedied: bool = True) -> Answer:
+    """The answer of one cluster; with `is_remedied` also what would make the pod fit, which looks at all its nodes."""
     view = candidate.view
     if candidate.unknown:
         return Answer(view.cluster, candidate.node, unknown=candidate.unknown)
@@ -127,8 +127,11 @@ def answer(candidate: Candidate) -> Answer:
     if not barred and not isinstance(result, Refusal):
         return Answer(view.cluster, candidate.node, result.node)
     inside = result.reasons if isinstance(result, Refusal) else ()
+    refusal = Refusal(view.cluster, (*barred, *inside))
+    if not is_remedied:
+        return Answer(view.cluster, candidate.node, refusal=refusal)
     remedies = _remedies(candidate, gate if barred else None, is_refused=isinstance(result, Refusal))
-    return Answer(view.cluster, candidate.node, refusal=Refusal(view.cluster, (*barred, *inside)), remedies=remedies)
+    return Answer(view.cluster, candidate.node, refusal=refusal, remedies=remedies)
 
 
 def _remedies(candidate: Candidate, gate: Gate | None, *, is_refused: bool) -> tuple[Change, ...]:

@@ -59,6 +59,9 @@ class PersistentMap(Generic[K, V]):
     def items(self) -> Iterator[tuple[K, V]]:
         return _items(self._root)
 
+    def values(self) -> Iterator[V]:
+        return (value for _, value in self.items())
+
     def __iter__(self) -> Iterator[K]:
         return (key for key, _ in self.items())
 

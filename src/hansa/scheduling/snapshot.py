@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from hansa.kube.objects import NamespacedName, Object
 from hansa.scheduling.cluster_view import ClusterView
+from hansa.scheduling.persistent_map import PersistentMap
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +17,7 @@ class Snapshot:
 
     name: str
     nodes: Mapping[str, Object] = field(default_factory=dict)
-    pods: Mapping[NamespacedName, Object] = field(default_factory=dict)
+    pods: PersistentMap[NamespacedName, Object] = field(default_factory=PersistentMap)  # forecasts remove thousands
     view: ClusterView = field(default_factory=lambda: ClusterView(""))
     unknown: str = ""
 
@@ -26,13 +27,13 @@ class Snapshot:
 
     def without_pod(self, key: NamespacedName) -> "Snapshot":
         """A snapshot without a pod."""
-        pods = {name: pod for name, pod in self.pods.items() if name != key}
-        return replace(self, pods=pods, view=self.view.without_pod(key))
+        return replace(self, pods=self.pods.without(key), view=self.view.without_pod(key))
 
     def pods_on(self, node: str) -> list[Object]:
-        """The pods that are bound to a node and have not finished."""
+        """The pods that are bound to a node and have not finished, by name."""
         placed = self.view.pods
-        return [pod for key, pod in self.pods.items() if (one := placed.get(key)) is not None and one.node == node]
+        found = [pod for key, pod in self.pods.items() if (one := placed.get(key)) is not None and one.node == node]
+        return sorted(found, key=lambda pod: pod.key)
 
 
 def of(name: str, nodes: Iterable[Object], pods: Iterable[Object]) -> Snapshot:
@@ -43,7 +44,7 @@ def of(name: str, nodes: Iterable[Object], pods: Iterable[Object]) -> Snapshot:
     by_key = {pod.key: pod for pod in pods}
     for pod in by_key.values():
         view = view.with_pod(pod)
-    return Snapshot(name, by_name, by_key, view)
+    return Snapshot(name, by_name, PersistentMap.of(by_key), view)
 
 
 def unread(name: str, reason: str) -> Snapshot:

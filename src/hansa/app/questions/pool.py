@@ -13,6 +13,7 @@ from hansa.model import keys
 from hansa.runtime.errors import HansaError
 from hansa.scheduling import snapshot
 from hansa.scheduling.forecasting.pool import PoolWorld, Space, SuperCluster
+from hansa.scheduling.persistent_map import PersistentMap
 from hansa.scheduling.pooling import pool_members, records
 from hansa.scheduling.slicing import annotations
 from hansa.scheduling.slicing.placements import Holding
@@ -66,7 +67,8 @@ def world(
             if not space.is_recorded:
                 held[space.ref] = annotations.annotated(space.namespace, where.placing.slice)
         pods |= {NamespacedName(f"{tenant.vc.root}/{pod.namespace}", pod.name): pod for pod in tenant.pods}
-    return PoolWorld({one.name: one for one in supers}, spaces, pods, held, where.placing, frozenset({NAMESPACE}))
+    known = PersistentMap.of(pods)
+    return PoolWorld({one.name: one for one in supers}, spaces, known, held, where.placing, frozenset({NAMESPACE}))
 
 
 class Tenant:

@@ -25,7 +25,7 @@ def best(candidates: Iterable[Candidate]) -> Choice:
             found.append(_Found(result.score, Choice(one.view.cluster, result.node, one.node)))
     if found:
         return min(found, key=lambda one: (-one.score, one.choice.cluster, one.choice.virtual_node)).choice
-    return refused(explaining.answer(one) for one in asked)
+    return refused(explaining.answer(one, is_remedied=False) for one in asked)
 
 
 def refused(answers: Iterable[Answer]) -> Choice:

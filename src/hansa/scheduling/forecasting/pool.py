@@ -9,6 +9,7 @@ from hansa.model.placement import node_of
 from hansa.model.requests import is_finished
 from hansa.scheduling import evaluation, pod_request
 from hansa.scheduling.cluster_view import ClusterView
+from hansa.scheduling.persistent_map import PersistentMap
 from hansa.scheduling.pod_request import PodRequest
 from hansa.scheduling.slicing import annotations, planning, pod_choice
 from hansa.scheduling.slicing.annotations import PoolSettings
@@ -79,7 +80,7 @@ class PoolWorld:
 
     supers: Mapping[str, SuperCluster]
     spaces: Mapping[str, Space]
-    pods: Mapping[NamespacedName, Object]
+    pods: PersistentMap[NamespacedName, Object]
     holdings: Mapping[str, Holding]
     settings: PoolSettings = field(default_factory=PoolSettings)
     unsliced: frozenset[str] = frozenset()  # namespaces whose pods may be wherever another one of the tenant is placed
@@ -122,11 +123,9 @@ class PoolWorld:
         """The same with a pod added, replaced or removed (None)."""
         assert self._assignments is not None  # __post_init__
         assert self._coming is not None
-        pods, coming = dict(self.pods), self._coming - {key}
-        pods.pop(key, None)
-        if pod is not None:
-            pods[key] = pod
-            coming |= {key} if _is_coming(pod) else set()
+        is_coming = pod is not None and _is_coming(pod)
+        coming = self._coming | {key} if is_coming else self._coming - {key} if key in self._coming else self._coming
+        pods = self.pods.without(key) if pod is None else self.pods.having(key, pod)
         assigned = self._assignments.with_assignment(key, None if pod is None else _assignment(pod))
         return replace(self, pods=pods, _assignments=assigned, _coming=coming)
 
@@ -166,9 +165,9 @@ class PoolWorld:
         copy = NamespacedName(request.namespace, key.name)
         found = {name: one.view.without_pod(copy) for name, one in self.supers.items() if not one.snapshot.unknown}
         for other in sorted(self._coming or ()):
-            pod = self.pods[other]
-            view = found.get(annotations.cluster_of(pod))
-            if view is None or view.closed or other == key:
+            pod = self.pods.get(other)
+            view = None if pod is None else found.get(annotations.cluster_of(pod))
+            if pod is None or view is None or view.closed or other == key:
                 continue
             wanted = self.request(other, pod)
             name = NamespacedName(wanted.namespace, other.name)
