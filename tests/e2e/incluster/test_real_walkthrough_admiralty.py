@@ -1,7 +1,7 @@
 """The guide of multicluster-scheduler, word for word, with agents in pods: from `helm install` to a global Service.
 
 Only what this machine lacks is replaced: the image of the pods, the URL by which pods reach the other API server, and
-the Cilium cluster mesh, in whose place the networks of pods are joined.
+the Cilium cluster mesh, in whose place the networks of pods are joined. It takes one to three minutes.
 """
 
 import pytest
@@ -10,7 +10,7 @@ from cluster_contents import contents, is_as_before
 from hansa.local.machines import images
 from hansa.local.machines.addresses import Networks
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.timeout(600), pytest.mark.soak]
 INSTALL = """
 for CONTEXT in $CLUSTER1 $CLUSTER2
 do
