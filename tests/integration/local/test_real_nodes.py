@@ -17,12 +17,13 @@ from hansa import local
 from hansa.local import Cluster, ClusterSpec, Fleet
 from hansa.local.machines import images, oci
 from hansa.local.machines.command import Failed, run
+from hansa.local.machines.node import PULLS
 from hansa.local.machines.oci import Image
 from hansa.local.machines.requirements import Tools
 from hansa.programs import process
 
 PATIENCE = "60s"
-MINE = "example.com/mine:1"
+MINE, LATER = "example.com/mine:1", "example.com/later:1"
 
 
 @dataclass(frozen=True)
@@ -244,6 +245,23 @@ async def test_a_killed_node_is_repaired_by_the_next_up(clusters: dict[str, Kube
 async def test_an_archive_of_the_users_own_is_an_image_of_every_node(clusters: dict[str, Kubectl]) -> None:
     await clusters["apart"].apply(pod("mine", MINE))
     assert await clusters["apart"]("exec", "mine", "--", "/mine/busybox", "pwd") == "/\n"
+
+
+async def test_an_archive_that_was_made_again_is_imported_even_if_its_image_was_being_pulled(
+    clusters: dict[str, Kubectl], fleet: Fleet, archive: Path, tools: Tools
+) -> None:
+    apart = clusters["apart"]
+    await apart("apply", "-f", "-", text=json.dumps(pod("later", LATER)))
+
+    async def is_being_pulled() -> bool:
+        pulls = fleet.state.folder("apart") / "nodes" / "1" / "root" / PULLS.lstrip("/")
+        return any(LATER in one.read_text() for one in pulls.glob("*"))
+
+    await eventually(is_being_pulled)
+    program = {"/mine/busybox": tools.busybox}
+    oci.build([Image(LATER, program, ("/mine/busybox", "sleep", "1000000"))], archive)
+    await fleet.up([apart.cluster.record.spec])
+    await apart("wait", "pod/later", "--for=condition=Ready", f"--timeout={PATIENCE}")
 
 
 async def test_after_down_nothing_of_real_nodes_is_left(tmp_path: Path, kubectl: Path) -> None:

@@ -8,6 +8,7 @@ import ctypes
 import json
 import os
 import select
+import shutil
 import signal
 import socket
 import sys
@@ -148,6 +149,8 @@ def run(plan: Mapping[str, Any], logs: Mapping[str, int]) -> NoReturn:
     # SIGCHLD is blocked here and read by sigtimedwait; `spawn` unblocks it for children.
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
     services = {name: Service(argv, logs[name], plan["env"]) for name, argv in plan["services"].items()}
+    for folder in plan["forgotten"]:
+        shutil.rmtree(folder, ignore_errors=True)
     runtime = services[plan["runtime"]]
     runtime.start()
     wait_for(Path(plan["socket"]), runtime)

@@ -34,6 +34,8 @@ SHADOWS = {
     "/proc/sys/kernel/panic": "10",
     "/proc/sys/kernel/panic_on_oops": "1",
 }
+# Pulls that a killed node did not finish. The kubelet would not run such an image, even if it is imported now.
+PULLS = "/var/lib/kubelet/image_manager/pulling"
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -160,6 +162,8 @@ def _plan(node: Node, tools: Tools) -> dict[str, Any]:
         "runtime": "containerd",
         "socket": CONTAINERD_SOCKET,
         "imports": [_import(tools, archive) for archive in archives.values()],
+        "versions": [_version(archive) for archive in node.images],  # an archive that was made again is imported again
+        "forgotten": [PULLS],
         "services": {
             "containerd": [str(tools.containerd), "--config", f"{ETC}/containerd.toml"],
             "kubelet": _kubelet(node),
@@ -178,6 +182,11 @@ def _kubelet(node: Node) -> list[str]:
         f"--node-ip={node.address}",
         f"--node-labels={','.join(f'{key}={value}' for key, value in labels.items())}",
     ]
+
+
+def _version(archive: Path) -> list[int]:
+    found = archive.stat()
+    return [found.st_size, found.st_mtime_ns]
 
 
 def _import(tools: Tools, archive: str) -> list[str]:
