@@ -220,6 +220,8 @@ async def test_tenants_are_kept_and_named_and_purged_only_where_a_manager_ends_t
     assert (ran.code, "VirtualClusters are still being deleted after 2 s: default/blue" in ran.err) == (1, True), ran
     ran = await uninstall(side, "pool")
     assert (ran.code, "1 virtualclusters.tenancy.x-k8s.io are kept: default/blue" in ran.err) == (0, True), ran
+    ran = await uninstall(side, "pool", "--purge")
+    assert (ran.code, "1 VirtualClusters are kept: default/blue; only vc-manager ends" in ran.err) == (1, True), ran
     await side.client.patch(VIRTUAL_CLUSTERS, "blue", {"metadata": {"finalizers": None}}, namespace="default")
     assert (await uninstall(side, "pool", "--purge")).code == 0
 

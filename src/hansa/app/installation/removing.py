@@ -46,6 +46,8 @@ class Remover:
         """Remove everything that goes."""
         inventory = Inventory(self.installation, self.client)
         entries = await self._entries(inventory)
+        if self.purges and self.installation.mode in TENANT_MODES and not _of(entries, "Deployment"):
+            await self._refuse_purge()
         if not entries:
             self.report(
                 f"nothing to do: mode {self.installation.mode} is not installed in {self.installation.namespace}"
@@ -79,6 +81,14 @@ class Remover:
             if ownership.is_ours(self.installation, found):
                 entries.setdefault(found.uid, Entry.of(found))
         return [*entries.values()]
+
+    async def _refuse_purge(self) -> None:
+        """Without vc-manager, control planes would stay."""
+        if found := await self._all(VIRTUAL_CLUSTERS):
+            raise HansaError(
+                f"{len(found)} VirtualClusters are kept: {_names(found)}; only vc-manager ends them: run hansa install,"
+                " and then this command again"
+            )
 
     async def _purge(self, deadline: float) -> None:
         """Delete tenants while vc-manager is there to end their control planes, and wait until it has."""
