@@ -31,7 +31,7 @@ async def test_a_cluster_starts_from_an_installed_wheel(tmp_path):
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(installed)
     modules = {path.parent.name for path in installed.glob("hansa/programs/binaries/go/*/go.mod")}
-    assert modules == {"kubernetes", "etcd", "kwok", "coredns", "helm", "kube-score", "pause"}
+    assert modules == {"kubernetes", "etcd", "kwok", "coredns", "helm", "kube-score", "metrics-server", "pause"}
     definitions = {path.stem for path in installed.glob("hansa/tenancy/crds/*.yaml")}
     assert definitions == {"virtualclusters", "clusterversions"}
     with owned_folder() as folder:

@@ -69,6 +69,15 @@ def catalogue() -> Mapping[str, Binary]:
         ),
         Binary("coredns", "v1.14.7-hansa.1", Build("coredns"), version_arguments=("-version",)),
         Binary("pause", "v1.0.0", Build("pause")),
+        Binary(
+            "metrics-server",
+            "v0.9.0",
+            Build(
+                "metrics-server",
+                "sigs.k8s.io/metrics-server/cmd/metrics-server",
+                {"k8s.io/client-go/pkg/version.gitVersion": "v0.9.0"},
+            ),
+        ),
     )
     return {entry.name: entry for entry in entries}
 
