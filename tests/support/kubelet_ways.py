@@ -9,6 +9,8 @@ from typing import Any
 
 from eventually import eventually
 from federation import elected
+from hansa.kubelet.usage import readings
+from hansa.kubelet.usage.readings import Container, Reading
 from hansa.local.machines import images
 from hansa.model import keys
 from league import Member, container, pod
@@ -29,13 +31,16 @@ class Way:
     is_federated: bool = False
     lower_names: dict[str, str] = field(default_factory=dict)
 
-    async def create(self, name: str, image: str, *arguments: str, until: str = "Running", **spec: Any) -> None:
+    async def create(
+        self, name: str, image: str, *arguments: str, until: str = "Running", resources: Any = None, **spec: Any
+    ) -> None:
         """Create a pod with one container `main`, and wait until it has a lower pod and is in a phase."""
         spec = {"terminationGracePeriodSeconds": 0, **spec}
+        main = {"image": image, "args": list(arguments), **({"resources": resources} if resources else {})}
         if self.is_federated:
-            made = elected(name, cpu="10m", container={"image": image, "args": list(arguments)}, **spec)
+            made = elected(name, cpu="10m", container=main, **spec)
         else:
-            made = pod(name, on=LOWER, containers=[container(image=image, args=list(arguments))], **spec)
+            made = pod(name, on=LOWER, containers=[container(**main)], **spec)
         await self.above("create", "-f", "-", stdin=json.dumps(made).encode(), may_fail=False)
         await self.reached(name, until)
 
@@ -53,6 +58,14 @@ class Way:
             return True
 
         await eventually(look, within=120)
+
+    async def readings_below(self) -> dict[str, Reading]:
+        """The present readings of the lower kubelet, by the upper names of the pods that it has."""
+        [node] = [one["metadata"]["name"] for one in await self.lower.all("nodes")]
+        text = await self.lower.kubectl("get", "--raw", f"/api/v1/nodes/{node}/proxy/metrics/resource")
+        found = readings.of_resource_metrics(text)
+        keys_below = {name: Container(self.namespace, lower, "main") for name, lower in self.lower_names.items()}
+        return {name: found[key] for name, key in keys_below.items() if key in found}
 
     async def port(self) -> int:
         """The port of the node's kubelet API, on loopback."""

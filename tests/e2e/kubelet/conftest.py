@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
+import metrics_server
 import real_machine
 from federation import Federation
 from hansa.local import ClusterSpec
@@ -21,7 +23,8 @@ async def clusters(fleet, kubectl, tmp_path_factory):
     """A cluster without nodes, and one with a real node."""
     real_machine.tools(tmp_path_factory.mktemp("tools"))
     try:
-        made = await fleet.up([ClusterSpec(UPPER), ClusterSpec(LOWER, real_nodes=1)])
+        specs = ClusterSpec(UPPER), ClusterSpec(LOWER, real_nodes=1)
+        made = await fleet.up([msgspec.structs.replace(one, flags=metrics_server.FLAGS) for one in specs])
         yield {one.name: member(one, kubectl) for one in made}
     finally:
         await fleet.down([UPPER, LOWER])

@@ -36,16 +36,11 @@ async def test_pods_are_those_of_the_node(way, page):
 
 async def test_cpu_and_memory_are_those_that_the_lower_kubelet_reports(tensile, page):
     box = Container(tensile.namespace, "box", "main")
-    [node] = [one["metadata"]["name"] for one in await tensile.lower.all("nodes")]
-
-    async def below_now():
-        text = await tensile.lower.kubectl("get", "--raw", f"/api/v1/nodes/{node}/proxy/metrics/resource")
-        return readings.of_resource_metrics(text)[box]
 
     async def reported():
-        before = await below_now()
+        before = (await tensile.readings_below())["box"]
         found = readings.of_resource_metrics(await page(tensile, "/metrics/resource"))
-        after = await below_now()
+        after = (await tensile.readings_below())["box"]
         assert before.time <= found[box].time <= after.time
         assert before.core_seconds <= round(found[box].core_seconds, 9) <= after.core_seconds
         assert found[box].memory > 0
