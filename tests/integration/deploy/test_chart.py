@@ -69,6 +69,7 @@ async def test_every_object_has_labels_and_a_namespace_of_the_release(rendered, 
         ({"vnAgent": {"kind": "Pod"}}, "/vnAgent/kind"),
         ({"virtualNode": {"lowers": [{"name": "hamburg"}]}}, "secret"),
         ({"image": {"digest": "latest"}}, "/image/digest"),
+        ({"mode": "tensile", "certManager": {"enabled": True}}, "set certManager.issuerRef.name"),
     ],
 )
 async def test_a_wrong_value_is_refused_and_named(rendered, values, field):

@@ -2,6 +2,7 @@
 {{- define "hansa.certificate" -}}
 {{- $root := index . 0 }}{{ $name := index . 1 }}
 {{- $host := printf "%s.%s.svc" $name $root.Release.Namespace }}
+{{- $_ := required "certManager.enabled needs the name of an issuer: set certManager.issuerRef.name" $root.Values.certManager.issuerRef.name }}
 ---
 apiVersion: cert-manager.io/v1
 kind: Certificate
