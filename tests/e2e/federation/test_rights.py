@@ -9,13 +9,22 @@ from federation import a_deployment, a_source, elected
 from league import PATIENCE
 
 NAMESPACE = "admiralty"
+MANAGED = "endpointslice.kubernetes.io/managed-by=hansa"
+BY_SETTING = ("agent-endpoints", "agent-multicluster-services", "agent-claims", "agent-service-accounts")
+SETTINGS = ("--pod-networks=10.0.0.0/8", "--multicluster-services", "--follow-claims", "--follow-service-accounts")
 
 
 @pytest.fixture
-async def account(federation, tmp_path):
+def more():
+    """Further rights of the account."""
+    return ()
+
+
+@pytest.fixture
+async def account(federation, more, tmp_path):
     """The service account of the agent of east, whose own agent rests meanwhile."""
     await federation.kill("east")
-    one = Account(federation.members["east"], NAMESPACE, "hansa-agent", ("agent",), tmp_path / "config")
+    one = Account(federation.members["east"], NAMESPACE, "hansa-agent", ("agent", *more), tmp_path / "config")
     await one.settle()
     yield one
     await one.leave()
@@ -32,6 +41,36 @@ async def test_an_agent_works_with_the_rights_of_the_manifest(federation, namesp
         await eventually(lambda: east.find("clustersummary", "singleton"), within=PATIENCE)
         await as_a_target(federation, east, namespace)
         await as_a_source(federation, pods, namespace)
+    assert account.refused() == set()
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("more", [BY_SETTING])
+async def test_an_agent_works_with_the_rights_of_its_settings(federation, namespace, account, pods, tmp_path):
+    east = pods.east
+    flags = ("--kubeconfig", str(account.kubeconfig), *SETTINGS)
+    metadata = {"name": "web", "namespace": namespace}
+    export = {"apiVersion": "multicluster.x-k8s.io/v1alpha1", "kind": "ServiceExport", "metadata": metadata}
+    async with programs.hansa("agent", *flags, log=tmp_path / "log"):
+        await federation.connect("east", "west", namespace=namespace)
+        await pods.apply(a_deployment("web", 2))
+        await east.kubectl("-n", namespace, "expose", "deployment", "web", "--port=80")
+        await pods.rolled_out("web")
+        await east.kubectl.apply(export)
+
+        async def has_addresses():
+            imported = await east.find("serviceimport", "web", namespace=namespace)
+            assert imported["spec"]["ips"], imported
+            slices = await east.all("endpointslices", namespace=namespace, labels=MANAGED)
+            assert slices
+            return True
+
+        await eventually(has_addresses, within=PATIENCE)
+        for what in ("serviceexport", "deployment", "service"):
+            await east.kubectl("-n", namespace, "delete", what, "web")
+        await pods.gone("serviceimport", "web", namespace=namespace)
+        await pods.have_counts(0, 0)
+        await east.kubectl("-n", namespace, "delete", "target", "west", "--timeout=90s")
     assert account.refused() == set()
 
 
