@@ -159,7 +159,9 @@ async def opened(cluster: Cluster, kubectl: Path, client: Client, folder: Path) 
     network, networks = HostNetwork(cluster.state.root), Networks(cluster.record.slot)
     inside = real_machine.host(network, cluster.name, networks, index=NODE, port=10250)
     ca = ("--vn-agent-ca", str(cluster.folder / "pki" / "ca.crt"))
-    syncer = ("--super-master-kubeconfig", str(cluster.kubeconfig), "--vn-agent-address", f"127.0.0.1:{port}")
+    # Without the DNS of tenants, a pod named coredns is one of the super cluster.
+    flags = ("--vn-agent-address", f"127.0.0.1:{port}", "--tenant-dns=false")
+    syncer = ("--super-master-kubeconfig", str(cluster.kubeconfig), *flags)
     async with contextlib.AsyncExitStack() as stack:
         await stack.enter_async_context(_relayed(NetnsAddress("", ports.LOOPBACK, kubelet_port), inside))
         operator = Operator(client, cluster.kubeconfig, stack.enter_context(owned_folder()), ca)

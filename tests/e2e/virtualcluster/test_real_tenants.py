@@ -14,6 +14,7 @@ from hansa.local import ClusterSpec
 from hansa.local.machines import images
 from hansa.tenancy.api import VIRTUAL_CLUSTERS
 from kubectl_vc import KubectlVc, cluster_of
+from leftovers import owned_folder
 from programs import Refused
 
 WITHIN = real_tenants.WITHIN
@@ -156,20 +157,20 @@ async def test_pods_reach_a_restarted_api_server_at_its_new_address(lab, tenant,
     await said_by(lab, tenant, caller, "/agnhost", "connect", "kubernetes.default:443", "--timeout=5s")
 
 
-async def test_pods_reach_an_api_server_on_loopback_through_the_relay(lab, tenant, tmp_path):
+async def test_pods_reach_an_api_server_on_loopback_through_the_relay(lab, tenant):
     """A control plane of processes with the default address, which no pod reaches; pods of the other tenant go on."""
     await lab.stop("vc-manager", "vc-syncer")
-    await lab.start(
-        "vc-manager", "--kubeconfig", str(lab.kubeconfig), "--state", str(tmp_path / "state"), "--etcd-fast"
-    )
-    await lab.start("vc-syncer", *syncing(lab), "--api-relay-address", lab.address)
-    other = await lab.create("processes")
-    try:
-        assert cluster_of(lab.folder / "processes.kubeconfig")["server"].startswith("https://127.0.0.1:")
-        await lab.run(other, "caller", images.AGNHOST, "inclusterclient", "--poll-interval=1")
-        await calls(lab, other, "caller")
-        await said_by(lab, other, "caller", "/agnhost", "connect", "kube-dns.kube-system:53", "--timeout=5s")
-        await calls(lab, tenant, "caller")
-    finally:
-        await lab.client.delete(VIRTUAL_CLUSTERS, "processes", namespace="default")
-        await lab.kubectl("wait", "vc/processes", "--for=delete", "--timeout=120s")
+    with owned_folder() as folder:  # with a path that is short enough for Unix sockets
+        await lab.start("vc-manager", "--kubeconfig", str(lab.kubeconfig), "--state", f"{folder}/state", "--etcd-fast")
+        await lab.start("vc-syncer", *syncing(lab), "--api-relay-address", lab.address)
+        other = await lab.create("processes")
+        try:
+            assert cluster_of(lab.folder / "processes.kubeconfig")["server"].startswith("https://127.0.0.1:")
+            await lab.run(other, "caller", images.AGNHOST, "inclusterclient", "--poll-interval=1")
+            await calls(lab, other, "caller")
+            await said_by(lab, other, "caller", "/agnhost", "connect", "kube-dns.kube-system:53", "--timeout=5s")
+            await calls(lab, tenant, "caller")
+        finally:
+            await lab.client.delete(VIRTUAL_CLUSTERS, "processes", namespace="default")
+            await lab.kubectl("wait", "vc/processes", "--for=delete", "--timeout=120s")
+            await lab.stop("vc-manager")

@@ -39,8 +39,12 @@ async def test_an_api_server_takes_every_object_of_a_sample_without_a_warning(
 async def test_pods_of_a_sample_need_no_rights_on_their_node(bundle: str, client: Client, namespace: str) -> None:
     enforced = {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}}
     await client.patch(resources.NAMESPACES, namespace, enforced)
-    template = SAMPLES["cv-sample-np"].spec[bundle]["statefulset"]["spec"]["template"]
-    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "one"}, "spec": template["spec"]}
+    statefulset = SAMPLES["cv-sample-np"].spec[bundle]["statefulset"]["spec"]
+    spec, claims = statefulset["template"]["spec"], statefulset.get("volumeClaimTemplates", ())
+    names = (claim["metadata"]["name"] for claim in claims)  # of volumes that the StatefulSet controller adds
+    added = [{"name": name, "persistentVolumeClaim": {"claimName": f"{name}-one"}} for name in names]
+    spec = spec | {"volumes": [*spec.get("volumes", ()), *added]}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "one"}, "spec": spec}
     await client.create(resources.PODS, Object.of(pod), namespace=namespace, dry_run=True)
 
 
