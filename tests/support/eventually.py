@@ -14,7 +14,8 @@ async def eventually(look: Callable[[], Awaitable[T]], *, within: float = WITHIN
     """The first truthy result of `look`, which is called every `every` seconds.
 
     A failed assertion counts as "not yet", and so does what is missing: an object that is being replaced, a status
-    without a phase, a list without the one object that is expected. The last result is part of the error.
+    without a phase, a list without the one object that is expected, a server that does not listen yet. The last result
+    is part of the error.
     """
     last: object = None
     loop = asyncio.get_running_loop()
@@ -23,7 +24,7 @@ async def eventually(look: Callable[[], Awaitable[T]], *, within: float = WITHIN
         try:
             if last := await look():
                 return last
-        except (AssertionError, LookupError, ValueError, errors.NotFound) as error:
+        except (AssertionError, LookupError, ValueError, ConnectionError, errors.NotFound) as error:
             last = f"{type(error).__name__}: {error}"
         await asyncio.sleep(every)
     raise AssertionError(f"not within {within:g} s; the last answer was: {last}")

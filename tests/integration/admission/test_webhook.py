@@ -214,10 +214,7 @@ async def test_clients_need_a_certificate_also_with_one_that_replicas_share(clus
     anonymous.check_hostname, anonymous.verify_mode = False, ssl.CERT_NONE
 
     async def is_refused():
-        try:
-            reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=anonymous)
-        except ConnectionRefusedError:
-            return False  # it is starting
+        reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=anonymous)
         try:
             writer.write(b"GET /healthz HTTP/1.1\r\nHost: any\r\n\r\n")
             return not await reader.read(1)
