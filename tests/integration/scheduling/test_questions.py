@@ -27,6 +27,8 @@ async def syncer(shared_pool, tmp_path_factory):
         yield program
         for side in shared_pool.supers.values():  # tests without a syncer come after
             await eventually(lambda side=side: lacks_copies(side), within=WITHIN)
+    for side in shared_pool.supers.values():  # `hansa leave` waits for the end of tenants' namespaces
+        await side.kubectl("delete", "namespace", "-l", keys.UPPER, "--ignore-not-found", "--timeout=60s")
 
 
 async def lacks_copies(side):
