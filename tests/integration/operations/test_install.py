@@ -233,6 +233,7 @@ async def test_the_namespace_of_the_programs_stays_while_a_tenant_is_there(side)
     kept = "Namespace vc-manager is kept, since others have objects there: VirtualCluster blue"
     assert (ran.code, kept in ran.err) == (0, True), ran
     assert not (await side.client.get(VIRTUAL_CLUSTERS, "blue", namespace="vc-manager")).is_deleting
+    await side.client.delete(VIRTUAL_CLUSTERS, "blue", namespace="vc-manager")
     assert (await uninstall(side, "pool", "--purge")).code == 0
 
 
